@@ -151,7 +151,7 @@ def test_fits_by_least_squares_to_images_in_few_bits_are_checked_too(tmp_path):
 
 def test_what_somebody_made_up_fails_by_name_and_hides_nothing_else(done):
     digest = done.agreement.digest().hex()
-    words = {*Receipt.model_fields, "signature", "countersignature"}
+    words = {*Receipt.model_fields, "signature"}
     made_up = (
         [("opened", {})],
         [("x", {**dict.fromkeys(words, "z"), "agreement": digest})],

@@ -29,7 +29,6 @@ from cobasis.protocol.signatures import (
     Receipt,
     SignedReceipt,
     analyst_of,
-    check_countersigned,
     check_receipt,
 )
 from cobasis.protocol.vertical import units_of
@@ -151,12 +150,11 @@ class _Check:
             for signed in news.receipts if news else ():
                 what = f"{signed.receipt.party}, exchange {signed.receipt.exchange}"
                 self.one("receipt", what, signed, by=self._receipt)
-        words = set(SignedReceipt.model_fields) - {"receipt"} | set(Receipt.model_fields)
+        words = {"signature", *Receipt.model_fields}
         for chain in self.chains.values():
             for entry in chain.entries:
                 if words <= set(entry.told) and entry.told["agreement"] == self.digest:
-                    what = f"{entry.told['party']}, countersigned"
-                    self.one("receipt", what, entry.told, by=self._countersigned)
+                    self.one("receipt", f"{entry.told['party']}, noted", entry.told, by=self._noted)
 
     def _receipt(self, signed: SignedReceipt) -> None:
         self._signed(signed)
@@ -173,13 +171,10 @@ class _Check:
         told |= {"agreement": self.digest}
         check_receipt(signed, analyst=analyst_of(self.agreement), **told)
 
-    def _countersigned(self, told: Mapping[str, object]) -> None:
+    def _noted(self, told: Mapping[str, object]) -> None:
         fields = {name: told[name] for name in Receipt.model_fields}
-        signatures = {each: told[each] or None for each in ("signature", "countersignature")}
-        signed = SignedReceipt.model_validate({"receipt": fields, **signatures})
-        self._signed(signed)
-        enrolled = {each.name: each for each in self.agreement.enrolled}
-        check_countersigned(signed, party=enrolled[signed.receipt.party])
+        whole = {"receipt": fields, "signature": told["signature"]}
+        self._signed(SignedReceipt.model_validate(whole))
 
     def removal(self, path: Path) -> None:
         with opened(path) as (file, _):

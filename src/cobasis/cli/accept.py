@@ -82,7 +82,7 @@ def _take_news(session: PartySession, path: Path) -> tuple[object, list[str]]:
         lines += [
             f"  Your file of exchange {each.exchange} was received on {each.time}:",
             f"  {each.file}",
-            "  The receipt is right, countersigned, and in your transcript.",
+            "  The receipt is right, and in your transcript.",
         ]
     for word, names in (("goes on without", news.without), ("has removed", news.removed)):
         if names:

@@ -36,7 +36,7 @@ from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.news import News
 from cobasis.protocol.refusals import check_consensus, check_return
-from cobasis.protocol.signatures import SignedReceipt, check_receipt, countersign
+from cobasis.protocol.signatures import SignedReceipt, check_receipt
 from cobasis.protocol.span_lines import check_lines
 from cobasis.protocol.sums_terms import table_layout
 from cobasis.statistics.coefficients import CoefficientTable
@@ -78,7 +78,7 @@ def accepted_before(session: PartySession, path: Path) -> bool:
 
 
 def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedReceipt, ...]]:
-    """Check news, countersign the receipts that are new in them, and keep them if newest."""
+    """Check news, note the receipts that are new in them, and keep them if newest."""
     with opened(path) as (file, _):
         text = cast("bytes", file.read(NEWS_BYTES + 1))
     news, kept = News.from_text(text, session.agreement), news_at(session.news, session.agreement)
@@ -112,10 +112,10 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
             file=found.receipt.file if found.receipt.file in sent else sent[-1],
         )
         if found.receipt.transcript not in known:
-            signed.append(countersign(found, session.identity.sign))
+            signed.append(found)
     with session.alone():
         write_whole(session.news, text)
-        # Killed between these lines, the same news sign what is missing: lines say what is known.
+        # Killed between these lines, the same news add what is missing: lines say what is known.
         for each in signed:
             session.transcript.append("receipt", each.told())
     return news, tuple(signed)

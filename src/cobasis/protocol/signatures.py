@@ -39,7 +39,7 @@ Sign = Callable[[bytes], bytes]
 """Ed25519: 64 bytes for a message."""
 
 # every kind of signed bytes begins with its own prefix, so that none can be taken for another
-_RECEIPT, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
+_RECEIPT = b"cobasis/receipt/1\0"
 
 
 class Signature(OneLine):
@@ -260,25 +260,14 @@ class Receipt(Strict):
 class SignedReceipt(Strict):
     receipt: Receipt
     signature: Signed  # the analyst's
-    # the party's over receipt and signature; in the party's own transcript
-    countersignature: Signed | None = None
-
-    def message(self) -> bytes:
-        """Return the bytes that the party countersigns."""
-        return _COUNTERSIGNED + bytes.fromhex(self.signature) + self.receipt.message()
+    countersignature: None = None  # stays in the file; once it was the party's
 
     def told(self) -> dict[str, str | int]:
-        signatures = {"signature": self.signature, "countersignature": self.countersignature or ""}
-        return {**self.receipt.model_dump(), **signatures}
+        return {**self.receipt.model_dump(), "signature": self.signature}
 
 
 def sign_receipt(receipt: Receipt, sign: Sign) -> SignedReceipt:
     return SignedReceipt(receipt=receipt, signature=sign(receipt.message()).hex())
-
-
-def countersign(signed: SignedReceipt, sign: Sign) -> SignedReceipt:
-    """Countersign a receipt as the party, after `check_receipt`."""
-    return signed.model_copy(update={"countersignature": sign(signed.message()).hex()})
 
 
 def check_receipt(
@@ -299,14 +288,4 @@ def check_receipt(
             f"'{party}' asked about: it is for party '{receipt.party}' in round "
             f"'{receipt.round_id}'. Ask the analyst for the receipt of the file that was sent; or, "
             "where this home folder was copied and its twin has sent, go on there."
-        )
-
-
-def check_countersigned(signed: SignedReceipt, *, party: PublicIdentity) -> None:
-    signature = bytes.fromhex(signed.countersignature or "")
-    right = verify(party, signed.message(), signature=signature)
-    if not right or signed.receipt.party != party.name:
-        raise SignatureError(
-            f"the receipt for party '{signed.receipt.party}' is not countersigned by party "
-            f"'{party.name}'. Ask the party for its own transcript."
         )
