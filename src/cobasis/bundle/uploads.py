@@ -6,28 +6,27 @@ agreement and the anchor.
 """
 
 import math
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import ConfigDict, Field, ValidationError
 
-from cobasis.disk.tensors import Header, is_name, part_of, read_header, refuse
+from cobasis.bundle.manifest import Words
+from cobasis.disk.tensors import Header, part_of, read_header, refuse
 from cobasis.disk.whole import Stamp, WholeFile, read_array
 from cobasis.errors import MessageError, OptionError
 from cobasis.features.outcome import ROLES, VALUE, record_type
-from cobasis.protocol.agreement import Precision
+from cobasis.protocol.agreement import Digest, Precision
+from cobasis.protocol.enrolment import field_findings
 from cobasis.protocol.messages import Upload
-from cobasis.tensor_header import Place, make_header
-
-_FORMAT = "cobasis/upload/1"
-
-_DIGEST = re.compile("[0-9a-f]{64}")
+from cobasis.strict_json import IF_ANY, Strict
+from cobasis.tensor_header import MAX_NAME, Place, make_header
 
 
 class _Opened(NamedTuple):
@@ -87,80 +86,74 @@ class Payload(Upload):
         return self.rows.file.path
 
 
+# of labels of several columns: the value, and what an outcome has beside it
+_Columns = Annotated[str, Field(pattern=f"^({VALUE}(,({'|'.join(ROLES)}))*)?$")]
+_Scale = Annotated[float, Field(strict=False, gt=0, allow_inf_nan=False)]
+
+
+class _About(Strict):
+    """The metadata of an upload's file, which has nothing but words; it may have others, too."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    format: Literal["cobasis/upload/1"]
+    party: Annotated[Words, Field(min_length=1, max_length=MAX_NAME)]
+    agreement_digest: Digest
+    anchor_tag: Digest
+    simulated: Literal["true", "false"]
+    linked: Annotated[Digest | Literal[""], IF_ANY] = ""
+    label_columns: Annotated[_Columns, IF_ANY] = ""
+    int8_scale: Annotated[_Scale | None, IF_ANY] = None
+
+
 def open_payload(path: Path) -> Payload:
     """Open an upload file; its header is read and checked, its numbers stay on disk."""
     header = read_header(path)
-    what, told = header.what, header.metadata
-    if told.get("format") != _FORMAT:
-        refuse(what, f"its format is {told.get('format', 'not given')[:50]!r}, not {_FORMAT!r}")
-    party, simulated = told.get("party", ""), told.get("simulated", "")
-    digests = [told.get(name, "") for name in ("agreement_digest", "anchor_tag")]
-    digests += [told["linked"]] if "linked" in told else []
-    known = is_name(party) and simulated in {"true", "false"}
-    if not (known and all(map(_DIGEST.fullmatch, digests))):
-        refuse(what, "it does not say, or wrongly, of which party, agreement and anchor it is")
-    _refuse_tables(header)
-    file = _Opened(sys.intern(str(path.parent)), path.name, header.stamp, party)
-    kind, labels = _label_type(header), header.places.get("labels")
+    try:
+        about = _About.model_validate(header.metadata)
+    except ValidationError as error:
+        refuse(header.what, f"its metadata have {field_findings(error, whole='metadata')}")
+    roles = about.label_columns.split(",")[1:]
+    kind = record_type(dict.fromkeys(roles, "")) if about.label_columns else None
+    _refuse_tables(header, scaled=about.int8_scale is not None, kind=kind)
+    file = _Opened(sys.intern(str(path.parent)), path.name, header.stamp, about.party)
+    labels = header.places.get("labels")
     return Payload(
-        party=party,
-        agreement_digest=bytes.fromhex(digests[0]),
-        anchor_tag=bytes.fromhex(digests[1]),
-        linked=bytes.fromhex(told.get("linked", "")),
-        simulated=simulated == "true",
-        rows=StoredTable(place=header.places["rows"], scale=_scale(header), file=file),
+        party=about.party,
+        agreement_digest=bytes.fromhex(about.agreement_digest),
+        anchor_tag=bytes.fromhex(about.anchor_tag),
+        linked=bytes.fromhex(about.linked),
+        simulated=about.simulated == "true",
+        rows=StoredTable(place=header.places["rows"], scale=about.int8_scale, file=file),
         labels=StoredTable(place=labels, records=kind, file=file) if labels else None,
         anchor_image=StoredTable(place=header.places["anchor_image"], file=file),
     )
 
 
-def _scale(header: Header) -> float | None:
-    """Return what one step of int8 rows means; there is one exactly where they are int8."""
-    told = header.metadata.get("int8_scale")
-    if header.places["rows"].dtype != np.int8 and told is None:
-        return None
-    try:
-        scale = float(told or "")
-    except ValueError:
-        scale = math.nan
-    if header.places["rows"].dtype != np.int8 or not 0 < scale < math.inf:
-        refuse(header.what, "its rows are not int8 with an int8_scale, nor floats without one")
-    return scale
-
-
-def _label_type(header: Header) -> np.dtype[Any] | None:
-    """Return of which columns labels are, where they are of several."""
-    if (told := header.metadata.get("label_columns")) is None:
-        return None
-    first, *roles = told.split(",")
-    place = header.places.get("labels")
-    if first != VALUE or {*roles} - {*ROLES} or len({*roles}) < len(roles):
-        refuse(header.what, "its label columns are none that an outcome has")
-    if place is None or place.dtype != np.float64:
-        refuse(header.what, "its labels of several columns are not float64")
-    return record_type(dict.fromkeys(roles, ""))
-
-
-def _refuse_tables(header: Header) -> None:
+def _refuse_tables(header: Header, *, scaled: bool, kind: np.dtype[Any] | None) -> None:
     what, places = header.what, header.places
     if set(places) - {"labels"} != {"anchor_image", "rows"}:
         refuse(what, "it has other tables than anchor_image, rows and labels")
     image, rows, labels = places["anchor_image"], places["rows"], places.get("labels")
     tables = len(image.shape) == len(rows.shape) == 2  # noqa: PLR2004 -- a table has two dimensions
     typed = image.dtype.kind == "f" and rows.dtype.kind in "fi" and rows.dtype != np.int64
-    if not tables or not typed or image.shape[1] != rows.shape[1]:
+    typed &= (rows.dtype == np.int8) == scaled
+    if not (tables and typed) or image.shape[1] != rows.shape[1]:
         refuse(
             what,
             f"its anchor image is {image.dtype} {image.shape} and its rows are {rows.dtype} "
-            f"{rows.shape}; both are tables of floats, or the rows of int8, equally wide",
+            f"{rows.shape}; both are tables of floats, or the rows of int8 with an int8_scale, "
+            "equally wide",
         )
-    kind = _label_type(header)
+    # one number for each row, or a record of float64
     shape = rows.shape[:1] if kind is None else (rows.shape[0], len(kind.names or ()))
-    if labels and (labels.shape != shape or labels.dtype not in _LABELS.values()):
+    kinds = _LABELS.values() if kind is None else [_LABELS["float64"]]
+    right = kind is None if labels is None else labels.shape == shape and labels.dtype in kinds
+    if not right:
         refuse(
             what,
-            f"its labels are {labels.dtype} {labels.shape}, not int64 or float64, one for each of "
-            f"its {rows.shape[0]:,} rows",
+            f"its labels are not {' or '.join(map(str, kinds))} of shape {shape}, for its "
+            f"{rows.shape[0]:,} rows",
         )
 
 
@@ -215,24 +208,23 @@ class UploadFile:
         tables: list[tuple[str, np.dtype[Any], tuple[int, ...]]] = [
             ("anchor_image", image, about.anchor_image.shape)
         ]
-        metadata = {
-            "format": _FORMAT,
-            "party": about.party,
-            "agreement_digest": about.agreement_digest.hex(),
-            "anchor_tag": about.anchor_tag.hex(),
-            "simulated": "true" if about.simulated else "false",
-        }
-        if about.linked:
-            metadata["linked"] = about.linked.hex()
-        if (labels := about.labels) is not None:
-            if columns := labels.dtype.names:
-                metadata["label_columns"] = ",".join(columns)
-                tables.append(("labels", _LABELS["float64"], (n_rows, len(columns))))
-            else:
-                tables.append(("labels", _LABELS[labels.dtype.name], (n_rows,)))
-        if self._scale is not None:
-            metadata["int8_scale"] = repr(self._scale)
-        return make_header([*tables, ("rows", rows, about.rows.shape)], metadata=metadata)
+        columns = () if about.labels is None else about.labels.dtype.names or ()
+        if columns:
+            tables.append(("labels", _LABELS["float64"], (n_rows, len(columns))))
+        elif about.labels is not None:
+            tables.append(("labels", _LABELS[about.labels.dtype.name], (n_rows,)))
+        metadata = _About(
+            format="cobasis/upload/1",
+            party=about.party,
+            agreement_digest=about.agreement_digest.hex(),
+            anchor_tag=about.anchor_tag.hex(),
+            simulated="true" if about.simulated else "false",
+            linked=about.linked.hex(),
+            label_columns=",".join(columns),
+            int8_scale=self._scale,
+        ).model_dump()
+        told = {name: str(each) for name, each in metadata.items()}
+        return make_header([*tables, ("rows", rows, about.rows.shape)], metadata=told)
 
     def rounded(
         self, name: str, table: npt.NDArray[Any], *, dtype: np.dtype[Any]
