@@ -112,7 +112,7 @@ def open_payload(path: Path) -> Payload:
     try:
         about = _About.model_validate(header.metadata)
     except ValidationError as error:
-        refuse(header.what, f"its metadata have {field_findings(error, whole='metadata')}")
+        refuse(header.what, f"its metadata have {field_findings(error)}")
     roles = about.label_columns.split(",")[1:]
     kind = record_type(dict.fromkeys(roles, "")) if about.label_columns else None
     _refuse_tables(header, scaled=about.int8_scale is not None, kind=kind)
