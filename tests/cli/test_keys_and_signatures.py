@@ -85,7 +85,7 @@ def test_the_terms_are_one_screen_of_eighty_columns(agreed):
         *("LEAVES 1. proposal: up to 3 directions", "per person 3 numbers, and the label IN THE"),
         *("pseudonymised personal data", "only it can open", "the model, ridge (or logistic)"),
         *("lab sees who resembles whom", "IF A PARTY HELPS LAB: most of a record"),
-        *("consensus basis", "25 % of rows held back", "no formal guarantee", "Basis in law not"),
+        *("25 % of rows held back", "no formal guarantee", "Basis in law not"),
         *("30 days (lab's word, no proof)", "until 31 Jan 2030 23:59 UTC; 2 of 3 parties"),
         *("no officer's key is agreed on", "cobasis inspect icu.toml", "made by north"),
         *(f"{who.name} {who.fingerprint}" for who in others if who.name != "lab"),
@@ -159,7 +159,7 @@ def test_without_the_right_secret_nothing_is_signed(agreed):
 
 def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):
     Path("lab.secret").write_bytes(b"somebody sent this by mistake")
-    agreed.said("sign --yes", "you must not", "Sign for lab?", by="lab")
+    agreed.said("sign --yes", "Sign for lab?", by="lab")
     agreed.refused("sign --yes --as west", "[CB304]")
     pub = Path("east.pub").read_bytes()
     Path("east.pub").unlink()

@@ -50,21 +50,12 @@ def sign(
     to = out or path.with_name(f"{who.name}.sig")
     session = None if who.role == "analyst" else owner.party(path, sealed=False)
     sent = _checked(session, secret)
+    maker = "" if sent is None else sent.maker
     identity = owner.enrolled(who) if session is None else session.identity
-    key = "" if session is None or found.sums is None else session.round.mask_key(new=True).public
+    key = "" if session is None or found.sums is None else _mask_key(session)
     made = sign_agreement(found, name=who.name, sign=identity.sign, mask_key=key)
-    again = _stands(to, made)
-    files = map(read_agreement, filter(Path.exists, (path, sealed_path(path))))
-    sealed = {x.mask_key for file in files for x in file.signatures if x.name == who.name}
-    if key and sealed and key not in sealed:
-        raise StepError(
-            f"'{who.name}' signed this round with another key for its masks, which this home "
-            "folder has no more: it was put back from an older copy, or forgot the round. Put the "
-            "newest copy of the whole folder back; where there is none, agree on a new round."
-        )
-    if not again:
-        kept = _of_secret(session, sent, summed=found.sums is not None)
-        owner.tell(_screen(found, identity.public, secret=kept, path=path))
+    if not (again := _stands(to, made)):
+        owner.tell(_screen(found, identity.public, maker=maker, path=path))
         consent("Type the round's name to sign", yes=yes, what=f"'{to}'", word=found.round_id)
     if session is not None:
         if sent is not None:
@@ -72,32 +63,33 @@ def sign(
         if not session.history("signed"):
             session.transcript.append("signed", {"agreement": made.agreement})
     write_whole(to, made.text().encode(), mode=0o644)
-    _say(owner, found, identity.public, to=to, again=again, maker=sent.maker if sent else "")
-
-
-def _say(
-    owner: Owner,
-    agreement: Agreement,
-    who: PublicIdentity,
-    *,
-    to: Path,
-    again: bool,
-    maker: str,
-) -> None:
-    then = f"Next: send {to.name} to {analyst_of(agreement).name}, the analyst"
-    if who.role == "analyst":
+    then = f"Next: send {to.name} to {analyst_of(found).name}, the analyst"
+    if session is None:
         then = "Next, when signatures have come: cobasis receive, with their folder"
-    done = f"{who.name} signed this before; {to} is as it was." if again else f"Wrote {to}"
     owner.say(
-        [done, then],
+        [f"{who.name} signed this before; {to} is as it was." if again else f"Wrote {to}", then],
         command="sign",
-        round=agreement.round_id,
-        digest=agreement.digest().hex(),
+        round=found.round_id,
+        digest=found.digest().hex(),
         path=to,
         again=again,
         secret_from=maker,
-        **picked(who, *PERSON),
+        **picked(identity.public, *PERSON),
     )
+
+
+def _mask_key(session: PartySession) -> str:
+    """Return what others see of the key for masks; StepError where another one has signed."""
+    key = session.round.mask_key(new=True).public
+    files = map(read_agreement, filter(Path.exists, (session.path, sealed_path(session.path))))
+    sealed = {x.mask_key for file in files for x in file.signatures if x.name == session.name}
+    if sealed and key not in sealed:
+        raise StepError(
+            f"'{session.name}' signed this round with another key for its masks, which this home "
+            "folder has no more: it was put back from an older copy, or forgot the round. Put the "
+            "newest copy of the whole folder back; where there is none, agree on a new round."
+        )
+    return key
 
 
 def _stands(to: Path, made: Signature) -> bool:
@@ -137,12 +129,14 @@ def _checked(session: PartySession | None, secret: Path | None) -> SentSecret | 
     )
 
 
-def _of_secret(session: PartySession | None, sent: SentSecret | None, *, summed: bool) -> str:
-    if summed:
-        return "none is shared; each party has a key for its masks until the model has come"
-    if sent is not None:
-        return f"made by {sent.maker}; it is the one that this agreement is committed to"
-    return "checked and kept before" if session else "the parties have one; you must not"
+def _screen(agreement: Agreement, who: PublicIdentity, *, maker: str, path: Path) -> Iterator[str]:
+    yield from wrapped(f"Sign for {who.name}?   round {agreement.round_id}")
+    secret = f"made by {maker}; it is the one that this agreement is committed to"
+    last = [("Secret", secret)] if maker else []
+    last += [("Whole text", f"cobasis inspect {path}")]
+    for title, text in (*terms_of(agreement, who), *last):
+        yield from wrapped(text, lead=f"{title:<{_TITLE}} ")
+    yield ""
 
 
 def terms_of(agreement: Agreement, who: PublicIdentity) -> Iterator[tuple[str, str]]:
@@ -180,7 +174,6 @@ def terms_of(agreement: Agreement, who: PublicIdentity) -> Iterator[tuple[str, s
     )
     typed = "no officer's key is agreed on; a name that is typed proves no person"
     yield "Approval", f"{officers}, before each file leaves" if officers else typed
-    yield "Method", _method(agreement)
 
 
 def _sight(agreement: Agreement, lab: str, labels: str) -> Iterator[tuple[str, str]]:
@@ -200,23 +193,6 @@ def _sight(agreement: Agreement, lab: str, labels: str) -> Iterator[tuple[str, s
         what = "your own sums; your audit will say of how many rows for each feature"
     yield f"{lab} sees", seen
     yield f"IF {helped} {lab.upper()}:", what
-
-
-def _method(agreement: Agreement) -> str:
-    if (terms := agreement.sums) is not None:
-        rows = f"{terms.least_rows:,} to {terms.most_rows:,} rows a party"
-        return f"masked sums, which can be read added up; {rows}, {terms.most_rows_in_all:,} in all"
-    method = f"{agreement.basis} basis, {agreement.anchor} anchor, aligned by {agreement.aligner}"
-    public = "; public rows that everybody has" if agreement.public_rows_sha256 else ""
-    return f"{method}; numbers as {agreement.precision}{public}"
-
-
-def _screen(agreement: Agreement, who: PublicIdentity, *, secret: str, path: Path) -> Iterator[str]:
-    yield from wrapped(f"Sign for {who.name}?   round {agreement.round_id}")
-    last = (("Secret", secret), ("Whole text", f"cobasis inspect {path}"))
-    for title, text in (*terms_of(agreement, who), *last):
-        yield from wrapped(text, lead=f"{title:<{_TITLE}} ")
-    yield ""
 
 
 def _cut(words: Iterable[object]) -> str:
