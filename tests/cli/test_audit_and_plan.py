@@ -39,31 +39,25 @@ def test_what_cannot_be_audited_or_planned_is_refused(sealed):
     Path("hair.toml").write_text("[hair]\nfactor = 2\n")
     for line, more in (
         *((AUDIT, each) for each in ("--sensitive hair", "-o page.json", "-o north.csv")),
-        *((PLAN, each) for each in ("other.csv", "-o north.csv")),
-        *((PLAN, each) for each in ("-o icu.toml", "--mapping hair.toml")),
+        *((PLAN, each) for each in ("other.csv", "--mapping hair.toml")),
     ):
         sealed.refused(f"{line} {more}", "[CB107]")
-    for line in (AUDIT, PLAN):
-        sealed.refused(f"{line} -o none/page.html", "[CB601]")
+    sealed.refused(f"{AUDIT} -o none/page.html", "[CB601]")
 
 
-def test_a_plan_needs_a_draft_and_a_table_alone_and_writes_nothing_but_its_page(draft):
+def test_a_plan_needs_a_draft_and_a_table_alone_and_writes_nothing(draft):
     before = files()
     words = ("6 components", "random basis", "noise 0.4", "leaked", "Without labels the analyst")
     left = "Noise with a guarantee was left out"
     draft.said(PLAN, *words, left, by="nobody")
     assert files() == before
-    draft.said(f"{PLAN} -o plan.html", "Wrote plan.html")
-    page = Path("plan.html")
-    assert page.stat().st_mode & 0o777 == 0o600
-    assert [page.read_text().count(word) for word in (">random basis</th>", left)] == [1, 1]
 
 
 def test_a_plan_has_every_price_and_public_rows_bring_their_basis_and_guarantees(draft):
     found = draft.json(PLAN)
     names = "as it is, 6 components, 1 component, random basis, numbers as int8, no labels"
     assert ", ".join(each["name"] for each in found["effects"]) == f"{names}, noise 0.1, noise 0.4"
-    assert (found["n_rows"], found["metric"], found["page"]) == (70, "accuracy", "")
+    assert (found["n_rows"], found["metric"]) == (70, "accuracy")
     Path("own.csv").write_text(Path("north.csv").read_text().replace("sex", "geschlecht", 1))
     Path("own.toml").write_text('[sex]\ncolumn = "geschlecht"\n')
     again = draft.json(f"{PLAN.replace('north', 'own')} --mapping own.toml")
@@ -90,8 +84,7 @@ def test_rows_are_planned_beside_sums_whichever_the_draft_sends(draft):
     assert "(green, of 3 like you)" in own["learns"]  # 21 rows for each feature
     assert rows["n_bytes"] == 70 * (3 * 8 + 8) + 7 * 3 * 8
     assert "all labels" in rows["learns"]
-    draft.said("plan sums.toml north.csv -o sums.html", "Rows beside sums")
-    assert Path("sums.html").read_text().count("Rows beside sums") == 1
+    draft.said("plan sums.toml north.csv", "Rows beside sums")
 
 
 def test_a_draft_is_planned_with_its_guarantee_and_refused_by_what_it_lacks(draft):

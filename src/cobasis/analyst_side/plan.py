@@ -135,19 +135,13 @@ def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:
     agreed, closes, least = session.agreement, session.agreement.closes, plan.exchange.fewest
     if plan.missing and (closes is None or now < closes or agreed.sums is not None):
         options = " ".join(f"--without {name}" for name in plan.missing)
-        go_on = f", or go on without them: {options}" if len(plan.members) >= least else ""
+        go_on = "go on without them"
         if agreed.sums is not None:
-            go_on = f", or begin sums again with the others, who then send anew: {options}"
-            try:
-                _next_attempt(
-                    session, replace(plan, without=(*plan.without, *plan.missing)), now=now
-                )
-            except StepError:
-                go_on = ". Masks cancel in the sums of all only"
+            go_on = "where the agreement allows it, begin sums again with the others, who send anew"
         raise WaitingError(
             f"exchange {plan.exchange.number} of {len(session.exchanges)} waits for the "
             f"{plan.exchange.message} of {', '.join(plan.missing)}, and {_deadline(agreed)}. "
-            f"Receive what they send{go_on}."
+            f"Receive what they send, or {go_on}: {options}."
         )
     if len(plan.members) >= least:
         return

@@ -32,7 +32,7 @@ from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import answered
 from cobasis.party_side.send import projected, require_secret
 from cobasis.party_side.session import refuse_target
-from cobasis.report.audit_page import WORTH, render_plan, table_of
+from cobasis.report.audit_page import WORTH, table_of
 
 
 @grouped
@@ -99,35 +99,27 @@ def plan(
     screen: Screen,
     mapped: Mapped,
     words: Data = None,
-    out: Annotated[Path | None, Option("-o", "--out", help="The same as a page.")] = None,
     public: Annotated[Path | None, Option(help="Public rows with the same columns.")] = None,
 ) -> None:
     """Measure on your own rows what each defence would cost and win; nothing leaves.
 
     It takes an agreement, or a draft, and your table: no key, and nothing is kept or charged.
 
-    Example: cobasis plan icu.toml data.csv --public public.csv -o plan.html
+    Example: cobasis plan icu.toml data.csv --public public.csv
     """
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
-    for path in (data, agreement, public):
-        if out is not None and path is not None:
-            refuse_target(out, table=path)
     terms = read_terms(agreement)
     with progress() as report:
         found = priced(terms, data, mapping=mapped.read(), public=public, report=report)
-    if out is not None:
-        write_whole(out, render_plan(found, round_id=terms.round_id, task=terms.task).encode())
     metric = {"classification": "accuracy", "regression": "r2"}.get(terms.task, "")
-    page = "" if out is None else str(out)
-    wrote = [] if out is None else [f"Wrote {out}"]
     release = ("release", "leaves", "learns", "n_bytes", "seconds", "score")
     told = picked(found, "n_rows", "n_sampled", "told")
     told["effects"] = [picked(each, *_EFFECT) for each in found.effects]
     told["releases"] = [picked(each, *release) for each in found.releases]
     notes = [line for each in found.told for line in wrapped(each, lead="- ")]
-    said = [*_priced(found, task=terms.task), *notes, *wrote]
-    screen.say(said, command="plan", round=terms.round_id, metric=metric, page=page, **told)
+    said = [*_priced(found, task=terms.task), *notes]
+    screen.say(said, command="plan", round=terms.round_id, metric=metric, **told)
 
 
 _AUDIT = (

@@ -1,11 +1,11 @@
-"""An audit and a plan as HTML pages: what an officer files, and the price of each defence."""
+"""An audit as an HTML page, which an officer files, and the price of each defence as a table."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from cobasis.algorithms.readable import Table
 from cobasis.features.contract import CategoryFeature, NumericFeature, columns_in
-from cobasis.privacy.audit.policy import COLLUSION, POLICY, per_cent
+from cobasis.privacy.audit.policy import COLLUSION, per_cent
 from cobasis.privacy.audit.report import AuditReport
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import Record
@@ -13,7 +13,6 @@ from cobasis.protocol.signatures import Approval
 from cobasis.report.pages import template
 
 if TYPE_CHECKING:
-    from cobasis.party_side.defences import Priced
     from cobasis.privacy.audit.what_if import Effect
 
 _LISTED = 60
@@ -56,12 +55,7 @@ def render_audit(
         approvals=[(each, who) for each in approvals if (who := each.officer(agreement))],
         table=table,
         about=about,
-        guarantee=report["D1"].words,
-        effects=report.effects,
-        n_compared=report.effects[0].n_rows if report.effects else 0,
-        labels=any(each.accuracy is not None for each in report.effects),
         counted=task == "table",
-        policy=POLICY,
         marks=MARKS,
         seal=seal,
         approve=approve,
@@ -134,18 +128,6 @@ _OWN = {
 def _some(names: Sequence[str]) -> str:
     more = f", and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more
-
-
-def render_plan(found: "Priced", *, round_id: str, task: str) -> str:
-    table, about = table_of(found.effects, task=task) if found.effects else (None, "")
-    return template("plan.html").render(
-        plan=found,
-        effects=found.effects,
-        table=table,
-        about=about,
-        round_id=round_id,
-        worth=WORTH.get(task, ""),
-    )
 
 
 def table_of(effects: "Sequence[Effect]", *, task: str) -> tuple[Table, str]:

@@ -14,6 +14,7 @@ from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models.trainer import TrainedModel
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.scores import told_apart
+from cobasis.privacy.audit.policy import POLICY
 from cobasis.privacy.audit.subject import Facts, Guarantee, Subject
 from models.chains import principal_axes
 
@@ -82,6 +83,7 @@ GUARANTEE = Guarantee(
 )
 ABOUT = {
     "mapped": "",
+    "policy": POLICY,
     "party": "north",
     "round_id": "icu-2026",
     "agreement": "a" * 64,
