@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Self, cast
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.transcript import Entry, Fact
@@ -37,6 +37,10 @@ def audit_words(audit: Mapping[str, object] | None) -> list[str]:
     ]
 
 
+Family = ModelName | Literal[""]
+"""A model's; empty where there is none, as for a representation."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Received:
     party: str
@@ -55,42 +59,35 @@ class Received:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
+    """What a line says of a run, an addition or a removal that trained, in its own words."""
+
     uploads: Mapping[str, str]  # digest of the sealed upload, or of sums, by party
-    family: ModelName | None  # the model's; None for representation
-    model_sha256: str | None
+    model: Family
+    model_sha256: str  # empty where there is none
     n_rows: int
     alignment: str = ""  # the folder of the target and the fits; empty where sums are added up
     # what the certificate says, by party
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
-    target_carries: tuple[str, ...] = ()  # whose trace the target keeps
+    target_carries: Sequence[str] = ()  # whose trace the target keeps
     returns: Mapping[str, str] = field(default_factory=dict)  # digest of the sealed, by party
-    time: str = ""
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Self:
+        known = {each.name: told[each.name] for each in fields(cls)}
+        for name in _LISTED:
+            pairs = (line.split("  ", 1) for line in told[name])
+            known[name] = {party: what for what, party in pairs}
+        return cls(**known | {"target_carries": (*told["target_carries"],)})
 
     def told(self) -> dict[str, Fact]:
-        return {
-            "uploads": _listed(self.uploads),
-            "alignment": self.alignment,
-            "model": self.family or "",
-            "model_sha256": self.model_sha256 or "",
-            "evidence": _listed(self.evidence),
-            "n_rows": self.n_rows,
-            "target_carries": list(self.target_carries),
-            "returns": _listed(self.returns),
-        }
+        told: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name in _LISTED:
+            told[name] = [f"{what}  {party}" for party, what in told[name].items()]
+        return told | {"target_carries": [*self.target_carries]}
 
 
-def _outcome(told: Mapping[str, Any], *, time: str) -> Outcome:
-    return Outcome(
-        uploads=_mapped(told["uploads"]),
-        alignment=told["alignment"],
-        family=told["model"] or None,
-        model_sha256=told["model_sha256"] or None,
-        evidence=cast("Mapping[str, Evidence]", _mapped(told["evidence"])),
-        n_rows=told["n_rows"],
-        target_carries=tuple(told["target_carries"]),
-        returns=_mapped(told["returns"]),
-        time=time,
-    )
+_LISTED = ("uploads", "evidence", "returns")
+"""Mappings by party, which a line has as "digest  name", as checksum tools write it."""
 
 
 @dataclass(kw_only=True)
@@ -153,7 +150,7 @@ class History:
         if "uploads" in told:  # of a run, an addition or a removal that trained
             more = len(self.ended) < told.get("exchange", 1 + bool(self.contributors))
             self.ended += (entry.time,) * more
-            self.outcome = _outcome(told, time=entry.time)
+            self.outcome = Outcome.of(told)
             self.last = told["exchange"] if told.get("finished") else None
         self.halted = told.get("why", "" if "without" in told else self.halted)
         self.without = tuple(told.get("without", self.without))
@@ -164,13 +161,3 @@ def history_of(entries: Iterable[Entry]) -> History:
     for entry in entries:
         found.take(entry)
     return found
-
-
-def _listed(told: Mapping[str, str]) -> list[str]:
-    """Return "digest  name" for each, as checksum tools write them."""
-    return [f"{what}  {name}" for name, what in told.items()]
-
-
-def _mapped(lines: Iterable[str]) -> dict[str, str]:
-    pairs = (line.split("  ", 1) for line in lines)
-    return {name: digest for digest, name in pairs}

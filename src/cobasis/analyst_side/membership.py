@@ -114,7 +114,7 @@ def removal_of(session: AnalystSession, party: str) -> Removal:
         realigned=any(bool(each.told["realigned"]) for each in since),
         trained_on=() if outcome is None else tuple(outcome.uploads),
         target_carries=span if outcome is None else outcome.target_carries,
-        model_sha256="" if outcome is None else outcome.model_sha256 or "",
+        model_sha256="" if outcome is None else outcome.model_sha256,
     )
 
 
@@ -210,7 +210,7 @@ def _concluded(
     return conclude(
         session,
         parties=staying,
-        family=before.family,
+        family=before.model,
         event=REMOVED,
         told={**told[last], "realigned": realign},
         realign=realign,

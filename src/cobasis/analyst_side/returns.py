@@ -62,7 +62,7 @@ class Conclusion:
         self.exchange = exchange or session.exchanges[-1]
         self.digests, self.written = dict[str, str](), dict[str, Path]()
         before = session.history.outcome
-        same = before is not None and outcome == replace(before, returns={}, time="")
+        same = before is not None and outcome == replace(before, returns={})
         # digests of returns that the same run has sealed; none where it is another
         self.kept = before.returns if before is not None and same else {}
 
@@ -133,7 +133,7 @@ def findings_of(work: WorkFolder, made: Outcome | None) -> dict[str, Any] | None
 
 
 def _words_of(made: Outcome) -> list[str]:
-    return [made.model_sha256 or "", *(f"{file}  {name}" for name, file in made.uploads.items())]
+    return [made.model_sha256, *(f"{file}  {name}" for name, file in made.uploads.items())]
 
 
 def name_of(words: Iterable[str]) -> str:

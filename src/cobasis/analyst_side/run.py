@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cobasis.analyst_side.forget import kept_uploads
-from cobasis.analyst_side.history import ADDED, CONSENSUS, HALTED, RUN, Outcome
+from cobasis.analyst_side.history import ADDED, CONSENSUS, HALTED, RUN, Family, Outcome
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, lost_replies, planned
 from cobasis.analyst_side.returns import Concluded, Conclusion, name_of
@@ -130,11 +130,11 @@ def _halting(session: AnalystSession) -> Iterator[None]:
         raise
 
 
-def _family(session: AnalystSession, model: ModelName | None) -> ModelName | None:
+def _family(session: AnalystSession, model: ModelName | None) -> Family:
     """Return the family to train: what is asked for, if the agreement allows it, or as before."""
     agreement, before = session.agreement, session.history.outcome
     if model is None:
-        return agreement.model if before is None else before.family
+        return agreement.model or "" if before is None else before.model
     if model in agreement.allowed_models:
         return model
     allowed = ", ".join(agreement.allowed_models) or "none, since the task is a representation"
@@ -171,7 +171,7 @@ def conclude(
     session: AnalystSession,
     *,
     parties: Collection[str],
-    family: ModelName | None,
+    family: Family,
     event: str,
     told: Mapping[str, Any],
     realign: bool = False,
@@ -180,7 +180,7 @@ def conclude(
 ) -> Concluded:
     everybody, received = sorted(parties), session.history.taken()
     name = _alignment(session, everybody, realign=realign)
-    words = [name, family or "", *everybody, version("cobasis")]
+    words = [name, family, *everybody, version("cobasis")]
     path = session.work.models / f"{name_of(words)}.model"
     with _analyst(session, everybody, folder=session.work.alignments / name, path=path) as analyst:
         analyst.align()
@@ -188,7 +188,7 @@ def conclude(
         made = Outcome(
             uploads={party: received[party].file for party in everybody},
             alignment=name,
-            family=family,
+            model=family,
             model_sha256=_train(session, analyst, family, path=path, cluster=cluster),
             evidence={
                 party: certificate.parties[unit_of(party, session.agreement)].evidence
@@ -260,7 +260,7 @@ def _returned(
     worth: Worth | None = None,
     **more: Any,  # noqa: ANN401 -- what is concluded besides
 ) -> Concluded:
-    scored, digest = plan.exchange.held, None  # of the model of the exchange before
+    scored, digest = plan.exchange.held, ""  # of the model of the exchange before
     received = session.history.taken(plan.exchange.number - scored)
     files = {party: received[party].file for party in plan.members}
     if model is not None:
@@ -270,8 +270,8 @@ def _returned(
             make_folder(path.parent)
             write_whole(path, encode_chain(model))
         model, digest = model_in(path.read_bytes(), session.agreement), file_digest(path)
-    family = None if model is None else session.agreement.model
-    made = Outcome(uploads=files, family=family, model_sha256=digest, n_rows=n_rows)
+    family = "" if model is None else session.agreement.model or ""
+    made = Outcome(uploads=files, model=family, model_sha256=digest, n_rows=n_rows)
     returned = [*analyst.returns(model)]
     made_of: Any = {"consensus": None, "anchor_tag": None, "n_rows": n_rows}
     made_of |= {"evidence": "cannot tell", "scores": worth and worth.told()}
@@ -335,15 +335,15 @@ def _analyst(
 def _train(
     session: AnalystSession,
     analyst: Analyst,
-    family: ModelName | None,
+    family: Family,
     *,
     path: Path,
     cluster: str | None,
-) -> str | None:
+) -> str:
     """Train unless the model's file is there already; return its SHA-256."""
     # The model is a file before the first return is sealed. Training again after a crash might
     # give other bytes (threads, another machine), and parties would hold two models of one round.
-    if family is None or path.exists():
+    if not family or path.exists():
         analyst.train()
     else:
         folder, report = path.with_suffix(".scratch"), session.report
@@ -351,4 +351,4 @@ def _train(
             model = cast("Any", analyst.train(model=family, over=over))  # a family's is a chain
         make_folder(path.parent)
         write_whole(path, encode_chain(model))
-    return None if family is None else file_digest(path)
+    return file_digest(path) if family else ""

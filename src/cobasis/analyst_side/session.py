@@ -127,7 +127,7 @@ class AnalystSession(Hidden):
         ReplayError for a second one of a party: two would show what changed.
         """
         outcome = self.history.outcome
-        word.check(self.agreement, model_sha256=None if outcome is None else outcome.model_sha256)
+        word.check(self.agreement, model_sha256=outcome and outcome.model_sha256)
         before = self.history.words.get((word.party, word.model_sha256))
         if before is None:
             self.note(WORD, word.model_dump())

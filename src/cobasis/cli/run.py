@@ -97,8 +97,9 @@ def _first(session: AnalystSession, plan: Plan) -> Iterator[str]:
 
 def _told(concluded: Concluded, *, card: Path) -> dict[str, Any]:
     outcome, certificate, sums = concluded.outcome, concluded.certificate, concluded.sums
-    told = picked(outcome, "model_sha256", "n_rows", "target_carries")
-    told |= {"model": outcome.family, "trained_on": [*outcome.uploads], "card": card}
+    told = picked(outcome, "n_rows", "target_carries")
+    told |= {"model": outcome.model or None, "model_sha256": outcome.model_sha256 or None}
+    told |= {"trained_on": [*outcome.uploads], "card": card}
     told |= {"returns": concluded.files, "scores": concluded.scores}
     told |= {"worth": concluded.card.scores, "importance": concluded.card.importance}
     if certificate is not None:
@@ -118,10 +119,10 @@ def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
         yield from wrapped(f"The total: {sums.aggregate}") if sums.total.n_rows else noisy
     yield from worth_in_words(concluded.card)
     yield from found_in_words(concluded.table or concluded.coefficients, to=table)
-    if outcome.family is not None:
+    if outcome.model:
         rows = f"{outcome.n_rows:,} rows" if outcome.n_rows else "rows"
         who = f"{rows} of {listed(outcome.uploads)}"
-        yield from wrapped(f"Model: {outcome.family}, trained on {who}.")
+        yield from wrapped(f"Model: {outcome.model}, trained on {who}.")
         yield "SHA-256 of the model, the same for all:"
         yield f"  {outcome.model_sha256}"
     if concluded.scores:
