@@ -68,7 +68,7 @@ class Outcome:
     alignment: str = ""  # the folder of the target and the fits; empty where sums are added up
     # what the certificate says, by party
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
-    target_carries: Sequence[str] = ()  # whose trace the target keeps
+    target_carries: tuple[str, ...] = ()  # whose trace the target keeps
     returns: Mapping[str, str] = field(default_factory=dict)  # digest of the sealed, by party
 
     @classmethod

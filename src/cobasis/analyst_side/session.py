@@ -126,9 +126,9 @@ class AnalystSession(Hidden):
 
         ReplayError for a second one of a party: two would show what changed.
         """
-        outcome = self.history.outcome
-        word.check(self.agreement, model_sha256=outcome and outcome.model_sha256)
-        before = self.history.words.get((word.party, word.model_sha256))
+        made, words = self.history.outcome, self.history.words
+        word.check(self.agreement, model_sha256=made.model_sha256 if made else None)
+        before = words.get((word.party, word.model_sha256))
         if before is None:
             self.note(WORD, word.model_dump())
         elif before != word:
