@@ -13,6 +13,7 @@ from cobasis.features.contract import Interaction
 from cobasis.linalg.rng import KeyStream
 from cobasis.models.chain import Affine, Chain
 from cobasis.protocol import scores
+from cobasis.protocol.exchanges import exchanges
 from cobasis.protocol.projection import RowsInMemory
 from cobasis.protocol.scores import N_BINS, TEMPERATURES, ScoreLayout, worth_of
 from cobasis.protocol.sums_terms import score_layout
@@ -55,7 +56,7 @@ def judged(agreement, tables):
     def scored(party, *table):
         return party.score(RowsInMemory(*table), model_of(agreement))
 
-    return summing(agreement, tables, send=scored, scoring=True).judge()
+    return summing(agreement, tables, send=scored, exchange=exchanges(agreement)[1]).judge()
 
 
 def test_a_score_of_classes_is_that_of_all_held_back_rows_and_gives_the_model_probabilities():

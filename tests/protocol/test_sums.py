@@ -61,7 +61,7 @@ def played(rows, *, seed=0, **options):
 
 def sides(keys=KEYS, **changes):
     agreed = agree(**FIELDS | changes)
-    return {name: party(name, agreed, keys) for name in NAMES}, SumsAnalyst(agreed)
+    return {name: party(name, agreed, keys) for name in NAMES}, SumsAnalyst(agreed, keys=PUBLIC)
 
 
 def test_three_parties_get_the_ridge_of_the_pooled_cut_map_to_a_millionth():
@@ -207,7 +207,7 @@ def test_a_round_of_rows_has_no_sums_and_a_stranger_no_part():
         SumsParty("west", agreement=agree(**FIELDS), key=MaskKey(), keys={})
     rows = {"release": "rows", "sums": None, "n_components": 2, "n_anchor_rows": 4}
     with pytest.raises(StepError, match="has release='rows'"):
-        SumsAnalyst(agree(**FIELDS | rows, commitment="1" * 64))
+        SumsAnalyst(agree(**FIELDS | rows, commitment="1" * 64), keys=PUBLIC)
 
 
 NOISE = DPTerms(epsilon=2.0, delta=0.01, radius=1.0, most_rows=3, lifetime_epsilon=2.0, colluders=1)

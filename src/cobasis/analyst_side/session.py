@@ -183,8 +183,8 @@ class AnalystSession(Hidden):
         keys = mask_keys(self.agreement, history.agreed.values())
         out = history.without if history.attempt > 1 else ()
         keys = {name: key for name, key in keys.items() if name not in out}
-        told: Any = {"number": exchange.number, "scoring": exchange.held, "before": before}
-        return SumsAnalyst(self.agreement, keys=keys, attempt=history.attempt, **told)
+        told: Any = {"attempt": history.attempt, "exchange": exchange, "before": before}
+        return SumsAnalyst(self.agreement, keys=keys, **told)
 
     def kept_span(self) -> ConsensusSpan:
         tables, header = read_tables(self.work.span)

@@ -5,7 +5,7 @@ rows have a bound. Random Fourier features have length 1 for every row, whatever
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from math import prod
@@ -15,8 +15,7 @@ import numpy as np
 import scipy
 from pydantic import Field, field_validator
 
-from cobasis.errors import AgreementError
-from cobasis.features.contract import Feature, Finite, NumericFeature, width_of
+from cobasis.features.contract import Feature, Finite, NumericFeature, columns_in, width_of
 from cobasis.features.encoder import bent, encoded_columns, spline_through
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KeyStream
@@ -174,15 +173,19 @@ def width_under(each: FeatureMap, features: Sequence[Feature]) -> int:
     return 2 * each.n_waves + sum(len({*own}) - 1 for own in knots)
 
 
-def refuse_unfit(each: FeatureMap, features: Sequence[Feature]) -> None:
-    """Raise AgreementError for columns without a range, or knots of other columns."""
-    if isinstance(each, Columns):
-        _ranges(features)
-    elif isinstance(each, Mixed) and len(each.knots) != width_of(features):
-        raise AgreementError(
-            f"the map 'mixed' has knots of {len(each.knots)} columns, and the features become "
-            f"{width_of(features)}. Make knots of the encoded columns, in their order."
-        )
+def map_problems(each: FeatureMap, features: Sequence[Feature]) -> Iterator[str]:
+    """Yield why these columns have no such map: they have no range, or knots are of others."""
+    if isinstance(each, Mixed) and len(each.knots) != (width := width_of(features)):
+        yield f"the map 'mixed' has knots of {len(each.knots)} columns: encoded there are {width}"
+    numbers = (column for column in columns_in(features) if isinstance(column, NumericFeature))
+    for column in numbers if isinstance(each, Columns) else ():
+        if column.low is None or column.high is None or column.low == column.high:
+            yield f"column '{column.name}' has no range from low to high, which bounds a sum"
+
+
+def range_of(each: NumericFeature) -> tuple[float, float]:
+    """Return from where to where a number goes; `map_problems` has seen that it has a range."""
+    return float(each.low or 0.0), float(each.high or 0.0)
 
 
 def turn_of(each: FeatureMap, features: Sequence[Feature]) -> Turn:
@@ -244,13 +247,7 @@ def _ranges(features: Sequence[Feature]) -> Turn:
     for at, column in enumerate(encoded_columns(features)):
         each, ends = column.feature, (-1.0, 1.0)
         if isinstance(each, NumericFeature):
-            if each.low is None or each.high is None or each.low == each.high:
-                raise AgreementError(
-                    f"column '{each.name}' has no range from low to high, and without one a sum "
-                    "has no bound. Agree on low and high for every number, or on the map 'rff' "
-                    "alone."
-                )
-            ends = each.low, each.high
+            ends = range_of(each)
             if column.level is not None:
                 turning = spline_through(each.knots).derivative().roots()[column.level - 1]
                 curve = bent(np.clip([*ends, *turning], *ends), each.knots)[:, column.level - 1]

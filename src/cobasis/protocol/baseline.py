@@ -6,7 +6,7 @@ interval of an agreed grid, among events or among those lost. Nothing else of tw
 is summed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -16,6 +16,7 @@ from pydantic import Field
 
 from cobasis.errors import FeatureError
 from cobasis.features.contract import CategoryFeature, Column, NumericFeature, width_of
+from cobasis.features.maps import range_of
 from cobasis.features.outcome import VALUE, Records, part_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.curves import Curves, curves_of
@@ -95,7 +96,7 @@ class TableLayout(AnyLayout):
 
 def _summands(column: Matrix, each: NumericFeature, *, n_bins: int) -> Matrix:
     """Return value, square and bin of numbers; all 0 where the agreed fill stands for a blank."""
-    low, high = _range(each)
+    low, high = range_of(each)
     values = column[:, 0] * each.scale + each.centre
     placed = (2 * values - low - high) / (high - low)
     fill = np.inf if each.fill is None else each.fill  # outside the range, so no value's
@@ -111,24 +112,6 @@ def _summands(column: Matrix, each: NumericFeature, *, n_bins: int) -> Matrix:
     return np.column_stack([placed, placed**2, np.eye(n_bins)[bins] * ~blank[:, None]])
 
 
-def _range(each: NumericFeature) -> tuple[float, float]:
-    """Return from where to where a number goes; `range_problems` has seen that it has a range."""
-    return float(each.low or 0.0), float(each.high or 0.0)
-
-
-def range_problems(features: Sequence[Column]) -> Iterator[str]:
-    for each in features:
-        if isinstance(each, NumericFeature):
-            low, high = each.low, each.high
-            if low is None or high is None or low == high:
-                yield f"column '{each.name}' has no range from low to high to be summed on"
-            elif each.fill is not None and low <= each.fill <= high:
-                yield (
-                    f"fill={each.fill:g} of column '{each.name}' lies in its range, where a "
-                    "blank could not be told from a value: take one below low"
-                )
-
-
 class NumberSummary(Strict):
     feature: NumericFeature
     blanks: tuple[int, ...]
@@ -139,7 +122,7 @@ class NumberSummary(Strict):
 
     def quantile(self, share: float, *, group: int = 0) -> float | None:
         """Return about where a share of the values lies below, straight within a bin."""
-        low, high = _range(self.feature)
+        low, high = range_of(self.feature)
         edges = np.linspace(low, high, len(self.bins[group]) + 1)
         counted = np.cumsum([0, *self.bins[group]])
         whole = counted[-1]
@@ -209,47 +192,43 @@ def _fits(moments: Integers, cells: Integers, *, counts: Integers, unit: int) ->
 def _words(each: CategoryFeature, cells: Integers, *, counts: Integers) -> WordSummary:
     if each.base is not None:  # has no column of its own
         cells = np.insert(cells, each.code(each.base), counts - cells.sum(axis=1), axis=1)
-    shares = (cells / np.maximum(counts, 1)[:, None])[1:][counts[1:] > 0]
+    shares = (cells / np.maximum(counts, 1)[:, None])[1:, 1:][counts[1:] > 0]
+    spreads = [np.diag(one) - np.outer(one, one) for one in shares]
     return WordSummary(
         feature=each,
         counts=tuple(map(tuple, cells.tolist())),
-        difference=max(_differences(shares), default=None),
+        difference=_difference(shares, spreads),
     )
 
 
 def _number(
     each: NumericFeature, moments: Matrix, *, bins: Integers, counts: Integers
 ) -> NumberSummary:
-    low, high = _range(each)
+    low, high = range_of(each)
     rows, half, (values, squares) = bins.sum(axis=1), (high - low) / 2, moments.T
     means = values / np.maximum(rows, 1)
     spreads = np.maximum(squares - rows * means**2, 0.0) / np.maximum(rows - 1, 1)
     spreads[spreads < _CONSTANT**2] = 0.0  # of a constant, cutting leaves a little
-    known = np.column_stack([means, spreads])[1:][rows[1:] > 1].tolist()
+    known = np.column_stack([means, spreads])[1:][rows[1:] > 1, :, None, None]
     return NumberSummary(
         feature=each,
         blanks=tuple((counts - rows).tolist()),
         means=tuple(np.ma.array(means * half + (low + high) / 2, mask=rows == 0).tolist()),
         deviations=tuple(np.ma.array(np.sqrt(spreads) * half, mask=rows <= 1).tolist()),
         bins=tuple(map(tuple, bins.tolist())),
-        difference=max(
-            (
-                abs(one - two) / ((of_one + of_two) / 2) ** 0.5
-                for (one, of_one), (two, of_two) in combinations(known, 2)
-                if of_one + of_two
-            ),
-            default=None,
-        ),
+        difference=_difference(known[:, 0, 0], known[:, 1]),
     )
 
 
-def _differences(shares: Matrix) -> Iterator[float]:
-    """Yield the standardised difference of each two groups' shares of levels (Yang, Dalton 2012).
+def _difference(means: Iterable[Matrix], spreads: Iterable[Matrix]) -> float | None:
+    """Return the largest standardised difference of two groups' means (Yang, Dalton 2012).
 
-    It has no bound, and is none, where levels differ that do not vary within a group.
+    It has no bound, and is none, where means differ that do not vary within a group.
     """
-    for one, two in combinations(shares[:, 1:], 2):
-        apart, whole = one - two, (np.diag(one + two) - np.outer(one, one) - np.outer(two, two)) / 2
+    found = list[float]()
+    for (one, of_one), (two, of_two) in combinations(zip(means, spreads, strict=True), 2):
+        apart, whole = one - two, (of_one + of_two) / 2
         solved = np.linalg.pinv(whole) @ apart
-        if np.allclose(whole @ solved, apart, atol=1e-9):
-            yield max(0.0, float(apart @ solved)) ** 0.5
+        if whole.any() and np.allclose(whole @ solved, apart, atol=1e-9):
+            found.append(max(0.0, float(apart @ solved)) ** 0.5)
+    return max(found, default=None)

@@ -18,6 +18,7 @@ from cobasis.features.outcome import part_of
 from cobasis.models import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
+from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.messages import (
     ConsensusSpan,
     Labels,
@@ -281,9 +282,14 @@ class SumsRound(Simulated):
         return f"masked sums of {len(self.parties)} parties", [chosen, result.aggregate]
 
 
-def run_sums(rows: Rows, *, agreement: Agreement, parties: Mapping[str, SumsParty]) -> SumsRound:
+def run_sums(rows: Rows, *, agreement: Agreement, keys: Mapping[str, MaskKey]) -> SumsRound:
     """Run an exchange, or as many as steps take: sums from every party, one model back."""
-    analyst, traffic = SumsAnalyst(agreement), defaultdict[str, Traffic](Traffic)
+    public = {name: key.public for name, key in keys.items()}
+    parties = {
+        name: SumsParty(name, agreement=agreement, key=key, keys=public, simulated=True)
+        for name, key in keys.items()
+    }
+    analyst, traffic = SumsAnalyst(agreement, keys=public), defaultdict[str, Traffic](Traffic)
     while True:
         for name, party in parties.items():
             table, labels = rows[name]
@@ -297,7 +303,7 @@ def run_sums(rows: Rows, *, agreement: Agreement, parties: Mapping[str, SumsPart
             party.accept(result.model)
         if result.finished:
             break
-        analyst = SumsAnalyst(agreement, before=(*analyst.before, analyst.total))
+        analyst = SumsAnalyst(agreement, keys=public, before=(*analyst.before, analyst.total))
     return SumsRound(
         agreement=agreement, parties=parties, analyst=analyst, result=result, traffic=traffic
     )

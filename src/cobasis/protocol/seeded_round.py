@@ -36,7 +36,6 @@ from cobasis.protocol.party import Party
 from cobasis.protocol.round import Round, Rows, SumsRound, run_sums
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis, public_rows_digest
 from cobasis.protocol.simulation import simulate
-from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.sums_terms import MOST_MAPS, Release, SumsTerms
 
 WORDS: Final[Mapping[str, Any]] = {
@@ -156,12 +155,7 @@ def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
         ),
     )
     keys = {name: MaskKey(rng.bytes(KEY_BYTES)) for name in rows}
-    public = {name: key.public for name, key in keys.items()}
-    parties = {
-        name: SumsParty(name, agreement=agreement, key=key, keys=public, simulated=True)
-        for name, key in keys.items()
-    }
-    return run_sums(rows, agreement=agreement, parties=parties)
+    return run_sums(rows, agreement=agreement, keys=keys)
 
 
 def _ranges(rows: Rows, given: Mapping[str, Any]) -> dict[str, Any]:

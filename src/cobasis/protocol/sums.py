@@ -17,6 +17,7 @@ from cobasis.privacy.aggregate import OFTEN, light_of, rows_asked, tells_most
 from cobasis.protocol import refusals, sums_terms
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import BaselineTable, table_of
+from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import MaskedSums, Return
 from cobasis.protocol.newton import newton_chain
 from cobasis.protocol.scores import Worth, worth_of
@@ -58,29 +59,27 @@ class SumsResult:
 
 
 class SumsAnalyst:
-    """The analyst's side of a round of sums; never a row, nor a single party's sums.
+    """The analyst's side of an exchange of sums; never a row, nor a single party's sums.
 
-    `keys` are every participant's, in the agreement's order; by default whatever the first message
-    was masked for. `number` is the exchange's, by default the second of scores, or the one behind
-    the totals of steps `before`.
+    `keys` are every participant's, in the agreement's order. The `exchange` is by default the one
+    behind the totals of steps `before`.
     """
 
     def __init__(
         self,
         agreement: Agreement,
         *,
-        keys: Mapping[str, str] | None = None,
+        keys: Mapping[str, str],
         attempt: int = 1,
-        number: int | None = None,
-        scoring: bool = False,
+        exchange: Exchange | None = None,
         before: Sequence[Integers] = (),
     ) -> None:
         self.agreement, self.terms = agreement, sums_terms.terms_of(agreement)
-        self.before, self._number = before, number or (2 if scoring else 1 + len(before))
-        self.parties = agreement.parties if keys is None else tuple(keys)
-        self._masked_for = (None if keys is None else sums_terms.roster_of(keys), attempt)
-        layout = sums_terms.score_layout(agreement) if scoring else sums_terms.layout_of(agreement)
-        self._words = np.zeros(layout.n_words, dtype=np.uint64)
+        self.before, self.parties = before, tuple(keys)
+        this = exchange or exchanges(agreement)[len(before)]
+        self._masked_for = (sums_terms.roster_of(keys), attempt, this.number)
+        layout_of = sums_terms.score_layout if this.held else sums_terms.layout_of
+        self._words = np.zeros(layout_of(agreement).n_words, dtype=np.uint64)
         self.received: list[str] = []
 
     def receive(self, message: MaskedSums) -> None:
@@ -92,20 +91,18 @@ class SumsAnalyst:
                 f"the sums of party '{message.party}' are {message.words.size} numbers, and this "
                 f"exchange has {self._words.size}. Ask the party to make them anew."
             )
-        roster, attempt = self._masked_for
-        masked_for = (roster or message.roster, attempt)
+        attempt = self._masked_for[1]
         if message.party not in self.parties:
             raise MessageError(
                 f"party '{message.party}' was left out of attempt {attempt}, so nothing of it is "
                 f"added up. Begin another one with it: cobasis run --with {message.party}."
             )
-        if (message.roster, message.attempt, message.exchange) != (*masked_for, self._number):
+        if (message.roster, message.attempt, message.exchange) != self._masked_for:
             raise MessageError(
                 f"the sums of party '{message.party}' are masked for other participants or keys, "
                 f"another step or attempt than {attempt}, so masks would not cancel. Ask the party "
                 "to send again with the newest news."
             )
-        self._masked_for = masked_for
         self._words += message.words  # NumPy's unsigned integers wrap around, so masks cancel
         self.received.append(message.party)
 

@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 from pydantic import Field
 
 from cobasis.errors import StepError
-from cobasis.features.contract import Finite, columns_in, formula_of
-from cobasis.features.maps import Columns, FeatureMap, RandomFourier, refuse_unfit, width_under
+from cobasis.features.contract import Finite, NumericFeature, columns_in, formula_of
+from cobasis.features.maps import (
+    Columns,
+    FeatureMap,
+    RandomFourier,
+    map_problems,
+    range_of,
+    width_under,
+)
 from cobasis.features.outcome import Outcome
 from cobasis.privacy.aggregate import GREEN
 from cobasis.privacy.discrete import LEAST_SCALE, MOST_SCALE, zcdp_epsilon, zcdp_scale
-from cobasis.protocol.baseline import TableLayout, range_problems
+from cobasis.protocol.baseline import TableLayout
 from cobasis.protocol.dp_terms import DPTerms, problems_among
 from cobasis.protocol.newton import BY_SUMS, FEWEST_BITS, MOST_STEPS, NewtonLayout
 from cobasis.protocol.scores import ScoreLayout
@@ -111,7 +118,12 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
 
 
 def _table_problems(agreement: "Agreement") -> Iterator[str]:
-    yield from range_problems(columns_in(agreement.features))
+    yield from map_problems(Columns(), agreement.features)
+    for each in columns_in(agreement.features):
+        if isinstance(each, NumericFeature) and each.fill is not None:
+            low, high = range_of(each)
+            if low <= each.fill <= high:
+                yield f"fill={each.fill:g} of column '{each.name}' lies in its range: take another"
     if formula := formula_of(agreement.features):
         yield f"task='table' counts columns as they are, and not {formula:.200}"
     if agreement.dp is not None:
@@ -128,7 +140,7 @@ def _model_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
     if terms.importance and any(each.kind == "interaction" for each in agreement.features):
         yield "importance is of columns alone, and interactions would not follow a shuffled one"
     for each in terms.maps:
-        refuse_unfit(each, agreement.features)
+        yield from map_problems(each, agreement.features)
 
 
 def _newton_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
@@ -152,7 +164,7 @@ def _newton_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
         yield f"target_range={low:g}:{high:g} does not go from low to high, of counts from 0"
     elif newton_layout(agreement).scales.min() < 2**FEWEST_BITS:
         yield f"most_rows_in_all and target_range are too large for 64 bits: {high:g} is the most"
-    refuse_unfit(Columns(), agreement.features)
+    yield from map_problems(Columns(), agreement.features)
 
 
 def _noise_problems(agreement: "Agreement", terms: SumsTerms, dp: "DPTerms") -> Iterator[str]:

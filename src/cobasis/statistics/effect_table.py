@@ -15,7 +15,7 @@ from cobasis.errors import EstimateError
 from cobasis.features.contract import Feature
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.regressions import EffectFit, RegressionFit
-from cobasis.statistics.coefficients import CoefficientTable, figure, p_value, table_of, to_raw
+from cobasis.statistics.coefficients import figure, p_value, table_of, to_raw
 
 ALIKE = 0.1
 """Standardised differences below this are commonly taken for balance."""
@@ -88,7 +88,6 @@ class EffectTable(Readable):
 
     effects: tuple[Effect, ...]  # in the order of the agreed estimators
     balance: Balance
-    propensity: CoefficientTable = field(repr=False)  # the odds of treatment
     level: float  # of the intervals
     # rows of treated and of control: all; left out for their propensity; and without a match
     counts: tuple[int, int]
@@ -141,15 +140,15 @@ def effects_of(
     fit: RegressionFit, *, turn: Matrix, features: Sequence[Feature], level: float = 0.95
 ) -> EffectTable:
     """Read effects, and their balance in raw columns, by M = F_i G_i, of shape (m, m)."""
-    propensity = table_of(fit, turn=turn, features=features, level=level)  # raises for dependence
-    found, back = fit.effects, np.linalg.inv(to_raw(turn, propensity.columns, first=0))
+    columns = table_of(fit, turn=turn, features=features, level=level).columns  # or columns depend
+    found, back = fit.effects, np.linalg.inv(to_raw(turn, columns, first=0))
     if found is None:
         raise EstimateError(
             f"model='{fit.model}' estimates no effect of a treatment. Agree on task='effect'."
         )
     differences = found.differences @ back
     balance = Balance(
-        names=tuple(each.name for each in propensity.columns),
+        names=tuple(each.name for each in columns),
         adjusted=found.adjusted,
         differences=differences,
         standardised=differences / np.sqrt(np.diag(back.T @ found.spread @ back)),
@@ -158,7 +157,6 @@ def effects_of(
     return EffectTable(
         effects=tuple(_effects(found, level=level)),
         balance=balance,
-        propensity=propensity,
         level=level,
         counts=(fit.n_events, fit.n_rows - fit.n_events),
         trimmed=found.trimmed,
