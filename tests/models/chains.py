@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cobasis.models import FAMILIES, out_of_core, tuning
 from cobasis.models.chain_file import encode_chain
-from cobasis.models.passes import Block, Threads, WholeRows, axes_of, look
+from cobasis.models.passes import Block, Pass, WholeRows, axes_of, look
 from cobasis.models.sources import read_chain
 from cobasis.models.trainer import TrainedModel, train
 
@@ -34,7 +34,7 @@ class Cut(WholeRows):
 
 
 @dataclass(frozen=True)
-class Counted(Threads):
+class Counted(Pass):
     steps: list = field(default_factory=list)
 
     def __call__(self, work, rows, *, step):
@@ -44,8 +44,8 @@ class Counted(Threads):
 
 def principal_axes(rows):
     source = WholeRows(rows, np.zeros(len(rows)))
-    seen = look(source, Threads(), task="regression", n_classes=None)
-    return axes_of(source, seen, over=Threads())
+    seen = look(source, Pass(), task="regression", n_classes=None)
+    return axes_of(source, seen, over=Pass())
 
 
 def quicken(name, monkeypatch):

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifierCV, R
 from cobasis.errors import NotFiniteError
 from cobasis.models import linear, trainer
 from cobasis.models.linear import PENALTIES, Design, fit_logistic, fit_ridge
-from cobasis.models.passes import Threads, WholeRows
+from cobasis.models.passes import Pass, WholeRows
 from cobasis.models.trainer import train
 from models.chains import Counted, Cut, principal_axes
 
@@ -40,7 +40,7 @@ def test_ridge_is_scikit_learns_with_the_penalty_that_leaving_rows_out_chooses(n
     exact = Ridge(alpha=penalty, solver="svd").fit(rows, design.targets(labels))
     size = np.abs(exact.coef_).max()
     for source in (WholeRows(rows, labels), thirds(rows, labels))[: 2 if n_rows > 64 else 1]:
-        fitted, chosen, held = fit_ridge(source, design=design, over=Threads())
+        fitted, chosen, held = fit_ridge(source, design=design, over=Pass())
         assert chosen == penalty
         np.testing.assert_allclose(fitted.weights, exact.coef_.T.reshape(64, -1), atol=1e-12 * size)
         np.testing.assert_allclose(fitted.offset, np.ravel(exact.intercept_), atol=1e-11)
@@ -70,7 +70,7 @@ def fitted(source, *, strength, over=None):
     present = np.unique(source.labels)
     n_outputs = 1 if len(present) == 2 else len(present)
     start = np.zeros((n_outputs, source.n_columns + 1))
-    over = over or Threads()
+    over = over or Pass()
     return fit_logistic(source, present=present, strength=strength, start=start, over=over)
 
 

@@ -17,7 +17,7 @@ from cobasis.errors import MissingExtraError, OptionError, RowCarryingError
 from cobasis.models import FAMILIES, out_of_core
 from cobasis.models.chain import Affine
 from cobasis.models.out_of_core import fit_xgboost
-from cobasis.models.passes import Split, Threads
+from cobasis.models.passes import Pass, Split
 from cobasis.models.sources import xgboost_layers
 from cobasis.models.trainer import train
 from models.chains import Cut
@@ -117,7 +117,7 @@ def boosted(n_classes, monkeypatch):
     labels = np.digitize(target, {2: [0.1], 3: [-0.5, 0.5]}[n_classes]) if n_classes else target
     split = Split(axes=np.eye(4), n_rows=len(rows), seed=0)
     classes = np.arange(n_classes) if n_classes else None
-    return fit_xgboost(Cut(rows, labels, ()), split=split, classes=classes, over=Threads()), rows
+    return fit_xgboost(Cut(rows, labels, ()), split=split, classes=classes, over=Pass()), rows
 
 
 def as_xgboost(told, rows):

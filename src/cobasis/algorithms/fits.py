@@ -134,8 +134,14 @@ def procrustes_fits(images: Images, target: Target) -> dict[str, Fit]:
     rows = target.rows
     width, components = next(iter(images.values())).shape[1], rows.shape[1]
     if width > components:
-        for party, table in images.items():
-            _refuse_oblique(party, table, components)
+        for party, image in images.items():
+            check_image(party, image)
+            if orthonormality_defect(image) > DETERMINED:
+                raise DimensionError(
+                    f"party '{party}' has {width} components, the target {components}: a rotation "
+                    "cannot shorten a basis under this anchor. Take the party with the most "
+                    "components as reference, or anchor='isometric'."
+                )
     found: dict[str, Fit] = {}
     if width == components and len(rows) >= WORTH * ROWS_A_COMPONENT * components:
         for party, turn in target.turned.rotations(images).items():
@@ -178,16 +184,6 @@ def turned_onto(images: Images, rows: Matrix) -> PolarFactor:
         raise
 
 
-def _refuse_oblique(party: str, image: Matrix, components: int) -> None:
-    check_image(party, image)
-    if orthonormality_defect(image) > DETERMINED:
-        raise DimensionError(
-            f"party '{party}' has {image.shape[1]} components, the target {components}: a "
-            "rotation cannot shorten a basis under this anchor. Take the party with the most "
-            "components as reference, or anchor='isometric'."
-        )
-
-
 def _refuse_undetermined(party: str, image: Matrix, target: Matrix, values: Matrix) -> None:
     """Raise the error that explains a doubtful fit, if it is more than doubtful."""
     check_image(party, image)
@@ -197,13 +193,10 @@ def _refuse_undetermined(party: str, image: Matrix, target: Matrix, values: Matr
     lost = int(np.count_nonzero(values <= max(DETERMINED * values[0], 1e-12 * scale)))
     if lost:
         raise UndeterminedFitError(
-            (
-                f"party '{party}' has {lost} of {len(values)} directions undetermined: "
-                "nothing in the target corresponds to them, so its rotation would be arbitrary. "
-                "Check that all parties use the same features and anchor, lower n_components, or "
-                "use basis='consensus'; where they hold different columns, an anchor of public "
-                "rows."
-            ),
+            f"party '{party}' has {lost} of {len(values)} directions undetermined: nothing in the "
+            "target corresponds to them, so its rotation would be arbitrary. Check that all "
+            "parties use the same features and anchor, lower n_components, or use "
+            "basis='consensus'; where they hold different columns, an anchor of public rows.",
             (party,),
         )
 

@@ -1,5 +1,6 @@
 """Anchor images by party name: read when they are asked for, in batches, and checked."""
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TypeVar
 
@@ -8,7 +9,7 @@ import numpy as np
 from cobasis.algorithms.readable import named
 from cobasis.errors import AnchorImageError, ConditionError, ShapeError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix, as_matrix, as_table, numerical_rank, triangle_of
-from cobasis.progress import AGAIN, Report, silent
+from cobasis.progress import AGAIN, Report
 
 Value = TypeVar("Value")
 
@@ -43,29 +44,20 @@ class View(Mapping[str, Value]):
         return len(self._names)
 
 
-class Reported(View[Matrix]):
-    """Images that report every reading."""
+def reported(
+    names: Collection[str], *, read: Callable[[str], Matrix], step: str, report: Report, done: int
+) -> Images:
+    """Return images that report every reading, as if so many were done."""
+    count, size = itertools.count(done), len(names)
 
-    def __init__(
-        self,
-        names: Collection[str],
-        *,
-        read: Callable[[str], Matrix],
-        step: str,
-        report: Report = silent,
-        done: int = 0,
-    ) -> None:
-        super().__init__(names, read=read)
-        self._step, self._report, self._done = step, report, done
-        report(step, done, len(names))
-
-    def __getitem__(self, party: str) -> Matrix:
-        image = super().__getitem__(party)
-        before, done = divmod(self._done, len(self))
-        self._done += 1
-        again = f"{AGAIN}{before + 1}" if before else ""
-        self._report(f"{self._step}{again}", done + 1, len(self))
+    def told(party: str) -> Matrix:
+        image = read(party)
+        before, now = divmod(next(count), size)
+        report(f"{step}{AGAIN}{before + 1}" if before else step, now + 1, size)
         return image
+
+    report(step, done, size)
+    return View(names, read=told)
 
 
 def batches(

@@ -20,7 +20,7 @@ from cobasis.errors import OptionError
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import FAMILIES, ModelName, needing
 from cobasis.models.out_of_core import ROW_BYTES
-from cobasis.models.passes import Block, LabelledRows, Pass, Result, Threads, Work
+from cobasis.models.passes import Block, LabelledRows, Pass, Result, Work
 from cobasis.progress import Report
 
 _LOOK_SECONDS = 2.0  # how often it is looked whether workers are still there
@@ -56,7 +56,7 @@ def passes_for(
 
 
 @dataclass(frozen=True)
-class FilePasses(Threads):
+class FilePasses(Pass):
     """Passes of this process over rows of files, with a folder to keep what it makes of them.
 
     Many blocks are copied before they are trained on: each pass over uploads opens every file for
@@ -128,7 +128,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class ClusterPasses(Threads):
+class ClusterPasses(Pass):
     client: Any = field(kw_only=True)  # distributed.Client
 
     def __call__(self, work: Work[Result], rows: LabelledRows, *, step: str) -> Iterator[Result]:

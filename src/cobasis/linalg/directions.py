@@ -75,8 +75,11 @@ def leading_directions(rows: Matrix | Blocks, *, n_wanted: int, centred: bool = 
     blocks = rows if isinstance(rows, Blocks) else WholeTable(rows)
     n_rows, n_columns = blocks.shape
     with one_blas_thread():
-        if n_rows <= n_columns:
-            found = _wide(blocks, n_wanted, centred=centred)
+        if n_rows <= n_columns:  # from X X', or from a thin SVD where that is not safe
+            table = gathered(blocks, step=STEP)
+            if centred:
+                table -= table.mean(axis=0)
+            found = of_columns(table.T, n_wanted) or right_singular(table).first(n_wanted)
         else:
             total, gram = np.zeros(n_columns), np.zeros((n_columns, n_columns))
             # Parts are added in the rows' order: the same sum to the last bit, however many
@@ -104,7 +107,6 @@ def in_one_sense(directions: Matrix) -> Matrix:
 
 
 def _moments(_: int, blocks: Iterator[Matrix]) -> tuple[Matrix, Matrix]:
-    """Return a part's column sums and its Gram matrix."""
     total, gram = np.zeros(()), np.zeros(())
     for block in blocks:
         total = total + block.sum(axis=0)
@@ -113,13 +115,4 @@ def _moments(_: int, blocks: Iterator[Matrix]) -> tuple[Matrix, Matrix]:
 
 
 def _triangle(mean: Matrix, _: int, blocks: Iterator[Matrix]) -> Matrix:
-    """Return R of a part about `mean`."""
     return reduce(stacked, (block - mean for block in blocks), np.zeros((0, len(mean))))
-
-
-def _wide(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
-    """Return directions from ``X X'``, or from a thin SVD where that is not safe."""
-    table = gathered(blocks, step=STEP)
-    if centred:
-        table -= table.mean(axis=0)
-    return of_columns(table.T, n_wanted) or right_singular(table).first(n_wanted)

@@ -94,40 +94,27 @@ class WholeRows:
 Work = Callable[[LabelledRows, int], Result]
 
 
-class Pass(Protocol):
-    @property
-    def report(self) -> Report: ...
-
-    def __call__(self, work: Work[Result], rows: LabelledRows, *, step: str) -> Iterator[Result]:
-        """Yield ``work(rows, index)`` for each block, in order; work may go to other processes."""
-        ...
-
-    def copied(self, rows: LabelledRows) -> AbstractContextManager[LabelledRows]:
-        """Give rows that can be visited again without being made again, where that pays."""
-        ...
-
-    def room(self, rows: LabelledRows) -> AbstractContextManager[str | None]:
-        """Give a folder for what training makes of rows; None where they are held in memory."""
-        ...
-
-
 @dataclass(frozen=True)
-class Threads:
+class Pass:
+    """A pass in threads of this process; others write files, or go to other processes."""
+
     report: Report = silent
 
     def __call__(self, work: Work[Result], rows: LabelledRows, *, step: str) -> Iterator[Result]:
+        """Yield ``work(rows, index)`` for each block, in order."""
         done = in_order(lambda index: work(rows, index), range(rows.n_blocks))
         for number, result in enumerate(done, 1):
             self.report(step, number, rows.n_blocks)
             yield result
 
     def copied(self, rows: LabelledRows) -> AbstractContextManager[LabelledRows]:
-        """Hold a single block, which is meant to fit; several are made anew in each pass."""
+        """Give rows that need not be made again in each pass: here a single block, held."""
         if rows.n_blocks != 1 or isinstance(rows, WholeRows):
             return nullcontext(rows)
         return nullcontext(WholeRows(*rows.block(0), source=rows))
 
-    def room(self, rows: LabelledRows) -> AbstractContextManager[str | None]:  # noqa: ARG002 -- as Pass
+    def room(self, rows: LabelledRows) -> AbstractContextManager[str | None]:  # noqa: ARG002 -- a folder's
+        """Give a folder for what training makes of rows; None where they are held in memory."""
         return nullcontext()
 
 

@@ -26,7 +26,6 @@ from cobasis.models.passes import (
     Pass,
     Seen,
     Split,
-    Threads,
     WholeRows,
     axes_of,
     look,
@@ -130,7 +129,7 @@ def train(
     """
     refuse_model(model, task, allow_row_carrying=allow_row_carrying)
     given = rows if labels is None else WholeRows(np.asarray(rows), np.asarray(labels), seed=seed)
-    over = Threads(report) if over is None else over
+    over = Pass(report) if over is None else over
     with one_blas_thread(), over.copied(cast("LabelledRows", given)) as source:
         seen = look(source, over, task=task, n_classes=n_classes)
         axes = axes_of(source, seen, over=over) if aligned else np.eye(source.n_columns)

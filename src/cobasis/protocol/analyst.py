@@ -13,7 +13,7 @@ from cobasis.algorithms.base import Aligner, Alignment, Fits, align, keep_target
 from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.certificate import Certificate, certify, row_moments
 from cobasis.algorithms.consensus import consensus_span
-from cobasis.algorithms.images import Reported, View
+from cobasis.algorithms.images import Images, View, reported
 from cobasis.errors import RowCarryingError, StepError
 from cobasis.models import TABULAR, UNLABELLED, Estimator, ModelName
 from cobasis.models.passes import Pass
@@ -368,9 +368,9 @@ class Analyst:
         self.train(model=model, allow_row_carrying=allow_row_carrying)
         return {each.party: each for each in self.returns()}
 
-    def _images(self, step: str, *, done: int = 0) -> Reported:
+    def _images(self, step: str, *, done: int = 0) -> Images:
         uploads = self.uploads
-        return Reported(
+        return reported(
             uploads,
             read=lambda name: uploads[name].anchor_image[:],
             step=step,
