@@ -16,7 +16,7 @@ from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import (
     Enclosed,
     consensus_in,
-    enclose_proposal,
+    enclose,
     enclose_upload,
     return_in,
 )
@@ -140,7 +140,7 @@ class RealRound:
 
     def proposal(self, name):
         proposed = self.party(name).propose(self.rows[name][0])
-        enclosed = enclose_proposal(proposed, agreement=self.agreement)
+        enclosed = enclose(proposed, agreement=self.agreement, sender=proposed.party)
         return self._sent(enclosed, f"{name}.proposal", name)
 
     def _sent(self, enclosed, file, signer, *, created=None):

@@ -73,10 +73,10 @@ def same(found, sent):
 
 
 def test_messages_come_out_as_they_went_in(tmp_path):
-    enclosed = messages.enclose_proposal(PROPOSAL, agreement=AGREEMENT)
+    enclosed = messages.enclose(PROPOSAL, agreement=AGREEMENT, sender="north")
     bundle = through(tmp_path / "proposal", enclosed, by=NORTH, to=LAB)
     same(messages.proposal_in(bundle), PROPOSAL)
-    enclosed = messages.enclose_consensus(SPAN, agreement=AGREEMENT, sender="lab")
+    enclosed = messages.enclose(SPAN, agreement=AGREEMENT, sender="lab")
     bundle = through(tmp_path / "span", enclosed, by=LAB, to=NORTH)
     same(messages.consensus_in(bundle), SPAN)
     bundle = return_bundle(tmp_path / "return")

@@ -19,7 +19,7 @@ from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import (
     Enclosed,
-    enclose_consensus,
+    enclose,
     enclose_return,
     proposal_in,
     upload_in,
@@ -166,7 +166,7 @@ class Consortium:
         return proposal_in(self.opened(name, path))
 
     def consensus_file(self, name, span):
-        enclosed = enclose_consensus(span, agreement=self.agreement, sender="lab")
+        enclosed = enclose(span, agreement=self.agreement, sender="lab")
         path = self.folder(name) / f"{name}.consensus"
         return sealed(path, enclosed, by=self.lab, to=self.identities[name])
 

@@ -22,7 +22,7 @@ from cobasis.analyst_side.plan import Plan, lost_replies, planned
 from cobasis.analyst_side.returns import Concluded, Conclusion, name_of
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.folders import FitFolder
-from cobasis.bundle.messages import enclose_consensus, model_in, proposal_in, sums_in
+from cobasis.bundle.messages import enclose, model_in, proposal_in, sums_in
 from cobasis.disk.tensors import write_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import (
@@ -160,7 +160,7 @@ def _send_spans(session: AnalystSession, plan: Plan) -> dict[str, Path]:
         session.note(CONSENSUS, {"contributors": list(span.contributors), **plan.away})
     make_folder(session.outbox)
     kept, written = session.kept_span(), {}
-    enclosed = enclose_consensus(kept, agreement=session.agreement, sender=session.name)
+    enclosed = enclose(kept, agreement=session.agreement, sender=session.name)
     for party in counted(lost_replies(session), step="sealing", report=session.report):
         session.seal_reply(enclosed, party=party, exchange=exchange)
         written[party] = session.reply(party, exchange)

@@ -3,30 +3,33 @@
 Whoever opened a bundle has checked its kind, round and agreement.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast, get_args
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 from safetensors.numpy import save
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Bundle
-from cobasis.bundle.manifest import Kind, refuse
+from cobasis.bundle.manifest import Kind, Whole, refuse
 from cobasis.bundle.uploads import Payload, check_precision, open_payload
 from cobasis.disk.tensors import read_tables
 from cobasis.errors import ForeignBundleError, OptionError
-from cobasis.linalg.arrays import Matrix
 from cobasis.models import MODELLESS
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import decode_chain, encode_chain
-from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.agreement import Agreement, Digest
 from cobasis.protocol.card import ModelCard
 from cobasis.protocol.exchanges import Exchange
-from cobasis.protocol.messages import ConsensusSpan, MaskedSums, Return, SpanProposal
+from cobasis.protocol.messages import ConsensusSpan, MaskedSums, Message, Return, SpanProposal
 from cobasis.protocol.span_lines import SpanLine
+
+_M = TypeVar("_M", bound=Message)
+_Names = tuple[str, ...]
+_Hex = Annotated[Digest, AfterValidator(bytes.fromhex)]
 
 
 def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
@@ -53,31 +56,17 @@ def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
 
 
 def proposal_in(bundle: Bundle) -> SpanProposal:
-    image = _table(bundle, "span.safetensors", "image")
-    return SpanProposal(party=bundle.manifest.sender, image=image, **_anchored(bundle))
+    return _read(SpanProposal, bundle, party=bundle.manifest.sender)
 
 
 def sums_in(bundle: Bundle, *, exchange: Exchange) -> MaskedSums:
     """Return the masked sums of an opened bundle; whom they were masked for, the analyst checks."""
-    told = bundle.manifest.told
-    roster, attempt = told.get("roster"), told.get("attempt")
-    number = told.get("exchange", exchange.number)
-    good = isinstance(roster, str) and re.fullmatch("[0-9a-f]{64}", roster)
-    if not (good and isinstance(attempt, int) and isinstance(number, int)):
-        refuse(bundle.what, "it is not for an attempt and a roster")
-    return MaskedSums(
-        party=bundle.manifest.sender,
-        roster=bytes.fromhex(str(roster)),
-        attempt=attempt,
-        exchange=number,
-        words=_table(bundle, "sums.safetensors", "words", kind=None),
-        **_of(bundle),
-    )
+    number: Any = bundle.manifest.told.get("exchange", exchange.number)
+    return _read(MaskedSums, bundle, party=bundle.manifest.sender, exchange=number)
 
 
 def consensus_in(bundle: Bundle) -> ConsensusSpan:
-    rows, names = _table(bundle, "span.safetensors", "rows"), _names(bundle, "contributors")
-    return ConsensusSpan(rows=rows, contributors=names, **_anchored(bundle))
+    return _read(ConsensusSpan, bundle)
 
 
 def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
@@ -88,9 +77,7 @@ def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
             f"{', '.join(manifest.recipients[:5])}, not of '{party}' alone. Ask the analyst "
             "for your own."
         )
-    evidence, task = told.get("evidence"), agreement.task
-    if evidence not in get_args(Evidence):
-        refuse(bundle.what, "its evidence is none that a certificate has")
+    task = agreement.task
     for part, wanted in (
         ("fit", agreement.sums is None),
         ("model", task not in MODELLESS),
@@ -98,27 +85,52 @@ def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
     ):
         if (there := f"{part}.safetensors" in bundle.parts) != wanted:
             refuse(bundle.what, f"a return for {task} {'has' if there else 'lacks'} a {part}")
-    return Return(
+    return _read(
+        Return,
+        bundle,
         party=party,
-        evidence=cast("Evidence", evidence),
-        trained_on=_names(bundle, "trained_on"),
-        target_carries=_names(bundle, "target_carries"),
         card=_card(bundle),
-        change_of_basis=_table(bundle, "fit.safetensors", "change_of_basis"),
-        total=_table(bundle, "total.safetensors", "total", kind=np.int64),
         model=_model(bundle, "model.safetensors", agreement),
         others=_model(bundle, "others.safetensors", agreement),
-        **_of(bundle),
     )
 
 
-def _of(bundle: Bundle) -> dict[str, Any]:
-    told = bundle.manifest
-    return {"agreement_digest": bytes.fromhex(told.agreement), "simulated": told.simulated}
+class _Form(NamedTuple):
+    """How a message stands in a bundle; beside it stand an upload's file, a return's models."""
+
+    kind: Kind
+    told: Mapping[str, Any]  # which of its fields the manifest tells, and what they are
+    tables: Mapping[str, tuple[str, Any]]  # the part that each is alone in, and of what numbers
 
 
-def _anchored(bundle: Bundle) -> dict[str, Any]:
-    return {**_of(bundle), "anchor_tag": bytes.fromhex(bundle.manifest.anchor_tag or "")}
+_FORMS: dict[type[Any], _Form] = {
+    SpanProposal: _Form("proposal", {}, {"image": ("span", np.float64)}),
+    ConsensusSpan: _Form("consensus", {"contributors": _Names}, {"rows": ("span", np.float64)}),
+    # scores have the same form; what the words are of, the layout says
+    MaskedSums: _Form("sums", {"roster": _Hex, "attempt": Whole}, {"words": ("sums", None)}),
+    Return: _Form(
+        "return",
+        {"evidence": Evidence, "trained_on": _Names, "target_carries": _Names},
+        {"change_of_basis": ("fit", np.float64), "total": ("total", np.int64)},
+    ),
+    Payload: _Form("upload", {}, {}),
+}
+
+
+def _read(message: type[_M], bundle: Bundle, **found: Any) -> _M:  # noqa: ANN401 -- its fields
+    form, manifest = _FORMS[message], bundle.manifest
+    found |= {"agreement_digest": bytes.fromhex(manifest.agreement)}
+    found |= {"simulated": manifest.simulated}
+    if message in {SpanProposal, ConsensusSpan}:
+        found["anchor_tag"] = bytes.fromhex(manifest.anchor_tag or "")
+    for name, kind in form.told.items():
+        try:
+            found[name] = TypeAdapter(kind).validate_python(manifest.told.get(name))
+        except ValidationError:
+            refuse(bundle.what, f"its manifest does not tell {name}, or wrongly")
+    for name, (part, numbers) in form.tables.items():
+        found[name] = _table(bundle, f"{part}.safetensors", name, kind=numbers)
+    return message(**found)
 
 
 def _card(bundle: Bundle) -> ModelCard | None:
@@ -156,7 +168,7 @@ def noise_of(agreement: Agreement) -> dict[str, Any] | None:
     return None if agreement.dp is None else agreement.dp.record(basis=agreement.basis)
 
 
-def _table(bundle: Bundle, part: str, name: str, *, kind: Any = np.float64) -> Any:  # noqa: ANN401 -- a type
+def _table(bundle: Bundle, part: str, name: str, *, kind: Any) -> Any:  # noqa: ANN401 -- a type
     """Read the one table of a part, if it is there; whoever uses its numbers checks them."""
     if (path := bundle.parts.get(part)) is None:
         return None
@@ -170,13 +182,6 @@ def _table(bundle: Bundle, part: str, name: str, *, kind: Any = np.float64) -> A
     return tables[name]
 
 
-def _names(bundle: Bundle, word: str) -> tuple[str, ...]:
-    found = bundle.manifest.told.get(word)
-    if not isinstance(found, list):
-        refuse(bundle.what, f"its manifest does not tell {word}")
-    return tuple(found)
-
-
 class Enclosed(NamedTuple):
     """What `write_bundle` takes for a message: ``draft=`` and ``parts=``."""
 
@@ -184,26 +189,39 @@ class Enclosed(NamedTuple):
     parts: Mapping[str, Path | bytes]
 
 
-def _enclosed(
-    kind: Kind,
+def enclose(
     message: Payload | SpanProposal | MaskedSums | ConsensusSpan | Return,
-    agreement: Agreement,
     *,
+    agreement: Agreement,
     sender: str,
-    parts: Mapping[str, Path | bytes],
+    kind: Kind | None = None,
+    told: Mapping[str, Any] = MappingProxyType({}),
+    parts: Mapping[str, Path | bytes] = MappingProxyType({}),
     **more: object,
 ) -> Enclosed:
-    unanchored = Return | MaskedSums
+    """Return a message as a bundle, with what it tells and holds besides the fields of its form."""
+    form, said, whole = _FORMS[type(message)], dict(told), dict(parts)
+    for name in form.told:
+        found = getattr(message, name)
+        found = found.hex() if isinstance(found, bytes) else found
+        said[name] = [*found] if isinstance(found, tuple) else found
+    for name, (part, _) in form.tables.items():
+        if (table := getattr(message, name)) is not None:
+            whole[f"{part}.safetensors"] = save({name: np.ascontiguousarray(table)})
+            if table.ndim > 1:
+                said |= {"n_rows": table.shape[0], "n_columns": table.shape[1]}
+    tag = getattr(message, "anchor_tag", None)
     draft = {
-        "kind": kind,
+        "kind": kind or form.kind,
         "round_id": agreement.round_id,
         "agreement": message.agreement_digest.hex(),
         "sender": sender,
-        "anchor_tag": None if isinstance(message, unanchored) else message.anchor_tag.hex(),
+        "anchor_tag": tag and tag.hex(),
         "simulated": message.simulated,
+        "told": said,
         **more,
     }
-    return Enclosed(draft, parts)
+    return Enclosed(draft, whole)
 
 
 def enclose_upload(
@@ -212,15 +230,7 @@ def enclose_upload(
     payload, parts = open_payload(path), {"upload.safetensors": path}
     check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
     more: Any = {"told": told_of(payload), "dp": noise_of(agreement), "audit": audit}
-    return _enclosed("upload", payload, agreement, sender=payload.party, parts=parts, **more)
-
-
-def enclose_proposal(
-    proposal: SpanProposal, *, agreement: Agreement, audit: Mapping[str, object] | None = None
-) -> Enclosed:
-    more: Any = {"told": _shape(proposal.image), "audit": audit}
-    parts = {"span.safetensors": _table_file("image", proposal.image)}
-    return _enclosed("proposal", proposal, agreement, sender=proposal.party, parts=parts, **more)
+    return enclose(payload, agreement=agreement, sender=payload.party, parts=parts, **more)
 
 
 def enclose_sums(
@@ -230,35 +240,16 @@ def enclose_sums(
     exchange: Exchange,
     audit: Mapping[str, object] | None = None,
 ) -> Enclosed:
-    told: dict[str, Any] = {"roster": sums.roster.hex(), "attempt": sums.attempt}
-    if agreement.tabular and exchange.number > 1:  # of steps, which are all of one kind
-        told["exchange"] = sums.exchange
-    parts = {"sums.safetensors": _table_file("words", sums.words)}
-    return _enclosed(
-        exchange.message, sums, agreement, sender=sums.party, parts=parts, told=told, audit=audit
-    )
-
-
-def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str) -> Enclosed:
-    told = {**_shape(span.rows), "contributors": list(span.contributors)}
-    parts = {"span.safetensors": _table_file("rows", span.rows)}
-    return _enclosed("consensus", span, agreement, sender=sender, told=told, parts=parts)
+    steps = agreement.tabular and exchange.number > 1  # which are all of one kind
+    told = {"exchange": sums.exchange} if steps else {}
+    more: Any = {"kind": exchange.message, "told": told, "audit": audit}
+    return enclose(sums, agreement=agreement, sender=sums.party, **more)
 
 
 def enclose_return(
     made: Return, *, agreement: Agreement, sender: str, upload: str, lines: Sequence[SpanLine] = ()
 ) -> Enclosed:
-    change, parts = made.change_of_basis, dict[str, Path | bytes]()
-    told = {
-        **({} if change is None else _shape(change)),
-        "party": made.party,
-        "upload": upload,
-        "evidence": made.evidence,
-        "trained_on": list(made.trained_on),
-        "target_carries": list(made.target_carries),
-    }
-    if change is not None:
-        parts["fit.safetensors"] = _table_file("change_of_basis", change)
+    parts = {} if made.card is None else {"card.json": made.card.encoded()}
     for name, model in (("model", made.model), ("others", made.others)):
         if isinstance(model, Chain):
             parts[f"{name}.safetensors"] = encode_chain(model)
@@ -267,17 +258,6 @@ def enclose_return(
                 f"the model for party '{made.party}' is an estimator in memory, and only chains "
                 "travel. Train the family that the agreement names."
             )
-    if made.total is not None:
-        parts["total.safetensors"] = _table_file("total", made.total)
-    if made.card is not None:
-        parts["card.json"] = made.card.encoded()
-    more: Any = {"told": told, "lines": tuple(lines)}
-    return _enclosed("return", made, agreement, sender=sender, parts=parts, **more)
-
-
-def _shape(table: Matrix) -> dict[str, Any]:
-    return {"n_rows": table.shape[0], "n_columns": table.shape[1]}
-
-
-def _table_file(name: str, table: npt.NDArray[Any]) -> bytes:
-    return save({name: np.ascontiguousarray(table)})
+    told = {"party": made.party, "upload": upload}
+    more: Any = {"told": told, "parts": parts, "lines": tuple(lines)}
+    return enclose(made, agreement=agreement, sender=sender, **more)

@@ -15,7 +15,7 @@ from typing import Any
 
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.manifest import MAX_AHEAD
-from cobasis.bundle.messages import Enclosed, enclose_proposal, enclose_sums, enclose_upload
+from cobasis.bundle.messages import Enclosed, enclose, enclose_sums, enclose_upload
 from cobasis.bundle.transcript import Fact, now
 from cobasis.bundle.uploads import UploadFile
 from cobasis.disk.whole import copy_whole, file_digest, move_whole, remove_tree
@@ -291,7 +291,7 @@ def _begun(made: Made, *, allow: Allow | None) -> tuple[Enclosed, int]:
         content=content,
     )
     if isinstance(made, Proposed):
-        return enclose_proposal(made.proposal, **told), number
+        return enclose(made.proposal, sender=ready.session.name, **told), number
     if isinstance(made, Summed):
         return enclose_sums(made.sums, exchange=ready.exchange, **told), number
     if noising is not None:
