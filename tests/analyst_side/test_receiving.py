@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from analyst_side.rounds import NAMES, RealRound, contents, real_round, refused, verdicts
+from analyst_side.rounds import NAMES, RealRound, contents, real_round, verdicts
 from cobasis.analyst_side.history import UNREADABLE, audit_words
 from cobasis.analyst_side.receive import FileVerdict, receive
 from cobasis.bundle.agreement_file import read_agreement
@@ -86,28 +86,6 @@ def test_a_bad_file_gets_its_code_and_the_good_one_after_it_is_taken(made):
     assert "no analyst may have. Delete it" in said["g-north.secret"]
     assert [path.name for path in made.work.payloads.iterdir()] == ["east.safetensors"]
     assert not made.work.incoming.exists()
-
-
-def test_killed_after_every_call_nothing_acknowledged_is_lost_and_a_plain_retry_succeeds(
-    in_memory, two
-):
-    for number in count(1):
-        folder = in_memory / str(number)
-        folder.mkdir()
-        made = real_round(folder, identities=two.identities, secret=two.secret)
-        made.inbox.symlink_to(two.inbox)
-        if not died(dying_after, number, made.receive):
-            break
-        told = [each.told for each in made.entries()[1:]] if made.work.transcript.exists() else []
-        for each in told:  # acknowledged: both files stand, whole
-            assert file_digest(made.sealed(each["party"])) == each["file"]
-            assert file_digest(made.work.payload(each["party"])) == each["payload"]
-        if (folder / "icu.news").exists():  # a receipt only after that
-            assert set(made.news().receipts_of(1)) <= {each["party"] for each in told}
-        found = made.receive()
-        assert not refused(found)
-        assert set(made.news().receipts_of(1)) == {"north", "south"}
-        assert not list(made.work.path.rglob("*.part"))
 
 
 def test_a_work_folder_is_one_processs_one_agreements_and_nobodys_to_change(two):

@@ -33,7 +33,7 @@ from cobasis.tables.cells import dialect_of
 from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
 from party_side.sites import ENROLLED, FIELDS, NAMES, PEOPLE, Consortium, agreed, join, ready_from
 from privacy.attacks.constructions import ABOUT, facts, subject
-from under_fault.checking import problems
+from under_fault.checking import problems, sent, state
 
 MOST_SECONDS = 600
 
@@ -198,7 +198,9 @@ def _build_consensus(root):
 
 
 def called(folder, command):
-    return [name for name, _ in calls_of(lambda: COMMANDS[command](site_at(folder)))]
+    """The calls of a command that nothing disturbs, and what it leaves."""
+    calls = [name for name, _ in calls_of(lambda: COMMANDS[command](site_at(folder)))]
+    return calls, state(site_at(folder))
 
 
 def killed(folder, command, at, within):
@@ -211,13 +213,19 @@ def killed(folder, command, at, within):
         COMMANDS[command](site_at(folder))
 
 
-def retried(folder, command):
-    before = problems(site_at(folder), command, whole=False)
+def retried(folder, command, wanted):
+    """Type a command again; what was wrong before, and is not as `wanted` after it."""
+    if before := [*problems(site_at(folder), command, whole=False)]:
+        return before
+    first = sent(site_at(folder))
     COMMANDS[command](site_at(folder))
-    return before + problems(site_at(folder), command, whole=True)
+    site = site_at(folder)
+    found, again = state(site), sent(site)
+    wrong = [*problems(site, command, whole=True), *(found - wanted), *(wanted - found)]
+    return wrong + [f"another {path.name}" for path in first if again[path] != first[path]]
 
 
-def failing(stage, command, act, few=0):
+def failing(stage, command, act, wanted, few=0):
     """Let every call fail in turn, or some `few`, each in a fresh copy; what was wrong."""
     made = calls_of(lambda: COMMANDS[command](site_at(_copied(stage))), counts=every)
     step = 1 + len(made) // few if few else 1
@@ -233,14 +241,13 @@ def failing(stage, command, act, few=0):
                 found += [] if error.code else [repr(error)]
             except Exception as error:  # noqa: BLE001 -- a traceback is what may not be
                 found.append(repr(error))
-        if clock.stopped_at is not None:
-            try:
-                found += retried(place, command)
-            except CobasisError as error:
-                found.append(repr(error))
-        wrong += [(number, clock.stopped_at, each) for each in found]
         if clock.stopped_at is None:
             return len(made), failed, coded, wrong
+        try:
+            found += retried(place, command, wanted)
+        except CobasisError as error:
+            found.append(repr(error))
+        wrong += [(number, clock.stopped_at, each) for each in found]
         number, failed = number + step, failed + 1
 
 
