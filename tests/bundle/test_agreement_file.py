@@ -148,15 +148,14 @@ def test_what_is_written_reads_back_as_the_same_agreement_with_a_comment_on_ever
     assert sealed_agreement(seal(path, signed(path))) == found
 
 
-def test_comments_order_the_way_of_numbers_and_a_times_zone_are_no_part_of_what_is_signed(tmp_path):
-    path = whole(tmp_path, deadline="2026-12-31T21:59:59Z")
+def test_comments_order_and_the_way_of_numbers_are_no_part_of_what_is_signed(tmp_path):
+    path = whole(tmp_path)
     before, text = read_agreement(path).agreement.digest(), path.read_text()
     line = 'round_id = "icu-2026"\n'
     changed = line + text.replace(line, "").replace("# Rows of the", "# rows of")
     for old, new in (
         ("holdout = 0.25", "holdout = 2.5e-1 # a quarter"),
         ("centre = 60.0", "centre = 60"),
-        ('deadline = "2026-12-31T21:59:59Z"', "deadline = 2026-12-31T23:59:59+02:00"),
     ):
         assert old in changed
         changed = changed.replace(old, new)
@@ -260,7 +259,7 @@ def test_a_file_that_is_no_toml_is_refused_with_the_line(tmp_path):
     path = whole(tmp_path)
     before, _, after = path.read_text().partition('label = "died"')
     path.write_text(f"{before}label = died{after}")
-    words = f"icu.toml.*line {before.count(chr(10)) + 1}: Invalid value"
+    words = rf"icu.toml.*Invalid value \(at line {before.count(chr(10)) + 1}, "
     for use in (read_agreement, read_draft, lambda path: complete(path.read_text(), path=path)):
         with pytest.raises(AgreementFileError, match=words):
             use(path)

@@ -189,20 +189,18 @@ def test_every_fingerprint_but_ones_own_is_confirmed(cobasis, monkeypatch):
     assert all(each in told for each in prints.values())
 
 
-def test_typed_again_it_says_what_changed_and_draws_a_new_secret_for_all(cobasis):
+def test_typed_again_it_takes_what_changed_and_draws_a_new_secret_for_all(cobasis):
     cobasis.agreed()
     before, old = secrets(), read_agreement(Path("icu.toml")).agreement
-    for same in (cobasis("agreement new icu.toml"), cobasis.draft(pubs=PUBS)):
-        assert "Nothing changed" in same.stdout
+    cobasis.said("agreement new icu.toml", "Nothing changed")
     new = "agreement new icu.toml --holdout 0.1 --yes"
     cobasis.refused(new, "options describe a new agreement")
     cobasis.edit("holdout = 0.0", "holdout = 0.25  # asked for by the board")
     cobasis.edit("retention_days = 30", "retention_days = 60")
-    assert "+ retention_days = 60" in cobasis("agreement new icu.toml", code=2).stdout
+    cobasis.refused("agreement new icu.toml", "the new secret")
     assert secrets() == before
     cobasis.keys(["west"])
-    told = cobasis.json("agreement new icu.toml west.pub --yes")["changed"]
-    assert {"- retention_days = 30", "+ retention_days = 60", '+ name = "west"'} < set(told)
+    cobasis("agreement new icu.toml west.pub --yes")
     new = read_agreement(Path("icu.toml")).agreement
     assert (new.digest() != old.digest(), new.commitment != old.commitment) == (True, True)
     assert "# asked for by the board" in Path("icu.toml").read_text()
@@ -211,7 +209,7 @@ def test_typed_again_it_says_what_changed_and_draws_a_new_secret_for_all(cobasis
     text = Path("icu.toml").read_text()
     at = text.index('[[party]]\nname = "west"')
     Path("icu.toml").write_text(text[:at] + text[text.index("[analyst]", at) :])
-    assert '- name = "west"' in cobasis.json("agreement new icu.toml --yes")["changed"]
+    cobasis("agreement new icu.toml --yes")
     assert sorted(secrets()) == sorted(before)
     cobasis("sign icu.toml --yes")
 
@@ -223,12 +221,8 @@ def test_a_secret_of_another_round_is_not_written_over_and_nothing_changes_once_
     cobasis.refused(line, "'east.secret' is in the way")
     assert not Path("other.toml").exists()
     cobasis("sign icu.toml --yes", by="east")
-    text = cobasis.edit("retention_days = 30", "retention_days = 60")
+    cobasis.edit("retention_days = 30", "retention_days = 60")
     cobasis.refused("agreement new icu.toml --yes", "was signed (east)")
-    Path("east.sig").unlink()
-    Path("icu.toml").write_text(text)
-    cobasis("sign icu.toml --yes -o elsewhere")  # as this home's own transcript says
-    cobasis.refused("agreement new icu.toml --yes", "was signed (north)")
     assert secrets() == before
 
 

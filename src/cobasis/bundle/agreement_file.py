@@ -1,12 +1,9 @@
 """The agreement on disk: one TOML file that people comment on, and nobody's comments are lost."""
 
 import json
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from glob import escape
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +14,7 @@ from tomlkit.items import AoT, Item, Table
 from cobasis.bundle.agreement_text import MARK
 from cobasis.disk.whole import opened, write_whole
 from cobasis.errors import AgreementError, AgreementFileError
-from cobasis.protocol.agreement import Agreement, missing_fields, moment_text
+from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.enrolment import Approver, OneLine, PublicIdentity
 from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.news import News
@@ -45,7 +42,7 @@ class AgreementFile:
 def read_agreement(path: Path, *, text: str | None = None) -> AgreementFile:
     """Read an agreement that is whole, signed or not; a text in place of the file's, if given."""
     document = _document(path, text)
-    agreement = _agreement(_fields_of(document, path=path), path=path)
+    agreement = _agreement(_fields_of(document), path=path)
     found = document.get("signature", [])
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise AgreementError(
@@ -57,7 +54,7 @@ def read_agreement(path: Path, *, text: str | None = None) -> AgreementFile:
 
 def read_draft(path: Path, *, text: str | None = None) -> dict[str, Any]:
     """Return the fields that are filled so far; `missing_fields` says which are not."""
-    return _fields_of(_document(path, text), path=path)
+    return _fields_of(_document(path, text))
 
 
 def read_terms(path: Path, *, text: str | None = None) -> Agreement:
@@ -118,14 +115,10 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
     """Return what a TOML text says, in JSON's types; AgreementFileError where it is none."""
     text = text_of(path) if text is None else text
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(tomllib.loads(text), default=_as_text))
-    except tomllib.TOMLDecodeError as error:
-        reason = re.sub(r"^(.*) \(at (line \d+), .*\)$", r"\2: \1", str(error))
-    except (RecursionError, ValueError):
-        reason = "its brackets are nested too deeply, or a number in it has too many digits"
-    else:
-        return plain
-    raise _no_toml(path, reason)
+        plain: dict[str, Any] = json.loads(json.dumps(tomllib.loads(text), default=str))
+    except (RecursionError, ValueError) as error:  # also for brackets, or digits, without end
+        raise _no_toml(path, str(error)) from None
+    return plain
 
 
 def _no_toml(path: Path, reason: str) -> AgreementFileError:
@@ -135,18 +128,13 @@ def _no_toml(path: Path, reason: str) -> AgreementFileError:
     )
 
 
-def _fields_of(document: Mapping[str, Any], *, path: Path) -> dict[str, Any]:
+def _fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that are filled, by the names that `Agreement` has for them."""
     fields = {name: value for name, value in document.items() if value != ""}
     fields.pop("signature", None)
     for table in ("dp", "record", "outcome"):
         if isinstance(terms := fields.get(table), dict):
             fields[table] = {name: value for name, value in terms.items() if value != ""}
-    if taken := sorted({"parties", "enrolled", "approvers"} & set(fields)):
-        raise AgreementError(
-            f"'{path}' has a field {', '.join(taken)}, and in the file people are [[party]] and "
-            "[[approver]] tables. Delete it, and give .pub files to `cobasis agreement new`."
-        )
     if "approver" in fields:
         fields["approvers"] = fields.pop("approver")
     if enrolled := fields.pop("party", None):
@@ -154,14 +142,6 @@ def _fields_of(document: Mapping[str, Any], *, path: Path) -> dict[str, Any]:
         listed = enrolled if isinstance(enrolled, list) else []
         fields["parties"] = [x["name"] for x in listed if isinstance(x, dict) and "name" in x]
     return fields
-
-
-def _as_text(value: object) -> str:
-    """Return what JSON has no word for: a time as text, in UTC."""
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        with suppress(OverflowError):  # near the first year or the last: not a time of ours
-            return moment_text(value)
-    return str(value)
 
 
 def complete(
