@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from experiments.data import images
-from experiments.harness.study import load
 from experiments.harness.systems import a_round
 from experiments.harness.uploads import AsPrinted, uploads
-from experiments.studies import table_13_14, table_15, v2_fig_2, v2_fig_4, v2_table_3
+from experiments.studies import table_13_14
 from sklearn.datasets import load_digits
 
 from cobasis import ODC, Imakura, align
@@ -21,16 +20,9 @@ def digits(monkeypatch):
     pixels, labels = load_digits(return_X_y=True)
     grey = (pixels * 15).astype(np.uint8)
     monkeypatch.setattr(images, "images", lambda _: (grey, labels))
-    for study, each in ((table_13_14, ROUND), (table_15, {"anchor": "uniform", "n_components": 6})):
-        monkeypatch.setattr(study, "ROUND", each)
-    for study in (table_15.table_07_images, table_13_14):
-        monkeypatch.setattr(study, "PARTIES", SMALL)
-    for study in (v2_fig_2, v2_table_3):
-        monkeypatch.setattr(study, "SIZES", {"n_rows": 40, "n_tests": 50})
-        monkeypatch.setattr(study, "ROUND", study.ROUND | {"n_anchor_rows": 80})
-        monkeypatch.setattr(study, "L", 6)
-    monkeypatch.setattr(v2_fig_2, "C", 3)
-    for known in (table_13_14._identity, table_13_14._sent, v2_table_3._sent):
+    monkeypatch.setattr(table_13_14, "ROUND", ROUND)
+    monkeypatch.setattr(table_13_14, "PARTIES", SMALL)
+    for known in (table_13_14._identity, table_13_14._sent):
         known.cache_clear()
 
 
@@ -83,19 +75,3 @@ def test_one_split_redraws_the_matrices_alone_and_redrawn_splits_everything():
     assert {name: first[name] for name in identity} == {name: second[name] for name in identity}
     assert first["imakura, random/svm, one split"] != second["imakura, random/svm, one split"]
     assert len({second[f"imakura, random/svm, {each}"] for each in table_13_14.VARIANTS}) == 2
-
-
-@pytest.mark.parametrize(("name", "size"), [("4", {"c": 2}), ("5", {"l": 3}), ("6", {"a": 30})])
-def test_each_figure_of_time_varies_its_size_and_takes_ratios_by_round(monkeypatch, name, size):
-    monkeypatch.setattr(v2_fig_4, "BASE", {"a": 20, "l": 2, "c": 3})
-    asked, real = [], v2_fig_4.anchor_images
-    monkeypatch.setattr(v2_fig_4, "anchor_images", lambda **of: asked.append(of) or real(**of))
-    runs = {each: {"runs": [2.0, 8.0, 5.0], "median": 5.0} for each in v2_fig_4.CALLS}
-    runs["odc"] = {"runs": [1.0, 2.0, 50.0], "median": 2.0}
-    monkeypatch.setattr(v2_fig_4, "interleaved", lambda *_, **__: runs)
-    study = load(f"v2_fig_{name}")
-    assert all(set(cell) == set(size) for cell in study.cells)
-    found = study.run(**size, repeat=7)
-    assert asked == [{"a": 20, "l": 2, "c": 3, **size, "repeat": 7}]
-    told = ("imakura/seconds", "imakura/times ODC's", "imakura, as published/times ODC's")
-    assert [found[each] for each in told] == [5.0, 2.0, 1.0]  # 2: of 2, 4 and 0.1

@@ -10,7 +10,7 @@ from experiments.harness.noise import Ball, on_images, papers_scale, stretch
 from experiments.harness.study import CONDITIONS
 from experiments.harness.systems import Dealt
 from experiments.harness.uploads import uploads
-from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib, v1_figs
+from experiments.studies import ours_honest_dp, table_09, table_10
 
 from cobasis import ODC, Imakura
 
@@ -31,12 +31,10 @@ def people(monkeypatch):
     pixels = np.repeat(centres, 8, axis=0) + rng.normal(scale=20, size=(80, 16))
     numbers = np.repeat(np.arange(10), 8)
     made = Faces(pixels=np.clip(pixels, 0, 255).astype(np.uint8), people=numbers, male=numbers % 2)
-    for study in (table_09, table_10_dlib):
-        monkeypatch.setattr(study, "celeba", lambda: made)
+    monkeypatch.setattr(table_09, "celeba", lambda: made)
     monkeypatch.setitem(table_10.LOADERS, "olivetti", lambda: made)
-    for data in ("celeba", "olivetti"):
-        monkeypatch.setitem(table_10.COMPONENTS, data, 5)
-        monkeypatch.setitem(table_10.DIRECTIONS, data, 4)
+    monkeypatch.setitem(table_10.COMPONENTS, "olivetti", 5)
+    monkeypatch.setitem(table_10.DIRECTIONS, "olivetti", 4)
     for name, value in {"TRAIN": 48, "TESTS": 16, "ANCHOR": 30}.items():
         monkeypatch.setattr(table_09, name, value)
     return made
@@ -95,27 +93,6 @@ def test_table_9_has_gopp_in_cells_of_its_own_and_noise_where_and_as_it_says(peo
     *more, least = (ball.noise(epsilon=each, delta=delta) for each in table_09.EPSILONS)
     strays = [np.std(each - seen[-1]) for each in seen[-3:-1]]  # one draw for all three
     assert strays == pytest.approx([each - least for each in more], rel=0.15)
-
-
-@pytest.mark.parametrize(("sweep", "at"), [("l", 3), ("l, rescaled", 4), ("epsilon", 2)])
-def test_the_first_versions_figures_are_measured_at_every_kind_of_point(
-    dealt, monkeypatch, sweep, at
-):
-    made = {"ANCHOR": 40, "COMPONENTS": 4, "deal_images": lambda *_, **__: dealt}
-    for name, value in made.items():
-        monkeypatch.setattr(v1_figs, name, value)
-    found = v1_figs.run(data="mnist", sweep=sweep, at=at, repeat=0)
-    assert all(0 <= value <= 100 for value in found.values())
-
-
-@pytest.mark.usefixtures("people")
-def test_a_network_tells_originals_apart(monkeypatch):
-    monkeypatch.setattr(table_10_dlib, "described", lambda rows, **_: rows)
-    found = {}
-    for cell in table_10_dlib.STUDY.cells:
-        found |= table_10_dlib.run(**cell, repeat=0)
-    assert found["original"] > 0.95
-    assert all(0 <= value <= 1 for value in found.values())
 
 
 @pytest.mark.usefixtures("people")
