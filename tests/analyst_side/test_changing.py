@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from analyst_side.rounds import EARLY, NAMES, PAST, began, contents, refused
+from analyst_side.rounds import EARLY, PAST, began, contents, refused
 from cobasis.analyst_side import membership
 from cobasis.analyst_side.membership import check_removal
 from cobasis.bundle.agreement_file import inbox_of
@@ -31,17 +31,6 @@ def ran(tmp_path):
 
 def changes(made, names):
     return {name: made.returned(name).change_of_basis for name in names}
-
-
-def test_a_late_party_is_fitted_to_the_frozen_target_and_nobody_elses_fit_changes(ran):
-    before = changes(ran, EARLY)
-    late = add(ran, "west")
-    for name, change in changes(ran, EARLY).items():
-        np.testing.assert_array_equal(change, before[name])
-    assert late.outcome.n_rows == 160
-    got = ran.returned("west")
-    assert (got.trained_on, got.target_carries) == (NAMES, ("east",))
-    assert ran.accuracy("west") > 0.9
 
 
 def test_a_removal_trains_again_leaves_the_others_changes_of_basis_alone_and_no_row_behind(ran):

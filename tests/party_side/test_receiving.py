@@ -19,36 +19,14 @@ from cobasis.errors import (
 )
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept, accept_news, adopt, look_at
-from cobasis.party_side.predict import predict, usable
-from cobasis.party_side.worth import export_onnx, score
+from cobasis.party_side.predict import usable
+from cobasis.party_side.worth import score
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.news import News
 from cobasis.protocol.signatures import Receipt, sign_receipt
 from party_side.sites import NAMES, ROUND, agreed, frame
 
 FORGER = Identity.new("lab").sign
-
-
-def test_from_the_table_to_predictions_that_keep_their_ids(returns):
-    site, made = returns
-    session, folder = site.session("south"), site.folder("south")
-    taken = accept(session, site.return_file(made["south"]))
-    assert taken.trained_on == NAMES
-    new, tables = frame(9), {}
-    for suffix, read in (("csv", pl.read_csv), ("parquet", pl.read_parquet)):
-        path, out = folder / f"new.{suffix}", folder / f"out.{suffix}"
-        getattr(new.drop("died"), f"write_{suffix}")(path)
-        assert predict(session, path, to=out).n_rows == 120
-        tables[suffix] = read(out)
-    one, two = tables["csv"], tables["parquet"]
-    assert one.columns == ["patient", "prediction", "probability_0", "probability_1", "model"]
-    assert two["patient"].to_list() == new["patient"].to_list()
-    assert ((one["probability_1"] > 0.5) == (one["prediction"] == 1)).all()
-    np.testing.assert_allclose(one["probability_1"], two["probability_1"], rtol=1e-12)
-    assert "0009000" in (folder / "out.csv").read_text()
-    export_onnx(session, folder / "south.onnx")
-    assert [each.told.get("exchange") for each in session.history("accepted")] == [1]
-    assert session.history("exported")
 
 
 def test_a_regression_is_scored_by_r2(make):
