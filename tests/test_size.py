@@ -19,28 +19,28 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (1_990, 1_200, 15),
-    "analyst_side": (2_150, 1_760, 11),
-    "bundle": (2_120, 1_610, 11),
-    "cli": (4_280, 3_450, 25),
+    "algorithms": (1_970, 1_190, 15),
+    "analyst_side": (2_130, 1_740, 11),
+    "bundle": (2_080, 1_580, 11),
+    "cli": (4_240, 3_420, 25),
     "cobasis": (600, 290, 6),
     "disk": (540, 360, 5),
     "estimators": (840, 470, 5),
-    "features": (1_400, 910, 7),
+    "features": (1_400, 900, 7),
     "keys": (240, 190, 2),
-    "linalg": (650, 410, 6),
-    "models": (3_130, 2_270, 15),
-    "party_side": (3_680, 2_980, 14),
+    "linalg": (640, 410, 6),
+    "models": (3_110, 2_260, 15),
+    "party_side": (3_660, 2_960, 14),
     "privacy": (2_560, 1_690, 18),
-    "protocol": (7_470, 5_190, 35),
-    "report": (890, 710, 6),
-    "statistics": (1_950, 1_480, 11),
+    "protocol": (7_460, 5_180, 35),
+    "report": (870, 700, 6),
+    "statistics": (1_940, 1_480, 11),
     "tables": (820, 650, 4),
     "transport": (1_720, 1_350, 10),
     "vault": (1_000, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 33_230,
+    "tests": 32_800,
     "experiments and benchmarks": 10_920,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
