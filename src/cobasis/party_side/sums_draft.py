@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from cobasis.errors import FeatureError, OptionError
-from cobasis.features.contract import Feature, NumericFeature, width_of
-from cobasis.features.encoder import encoded_columns
+from cobasis.errors import OptionError
+from cobasis.features.contract import Feature, columns_in, width_of
+from cobasis.features.encoder import encode
 from cobasis.features.maps import Columns, FeatureMap, Mixed, RandomFourier
 from cobasis.features.outcome import Outcome, times_of
 from cobasis.linalg.arrays import Matrix
@@ -19,8 +20,9 @@ from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.newton import N_STEPS
 from cobasis.protocol.sums_terms import SumsTerms
 
-N_BINS, _GRID = 20, 1000
-"""Bins of a baseline table where nobody says how many; rows that stand for all of one."""
+N_BINS, _GRID, _OTHER = 20, 1000, "\0"
+"""Bins of a baseline table where nobody says how many; rows that stand for all of one, and a word
+that no agreement has."""
 
 _WORDS = {"waves": {"rff", "mixed"}, "bandwidth": {"rff"}}
 """Words of maps, and which maps they are of."""
@@ -57,27 +59,16 @@ class Counted:
 
     def rows(self, features: Features) -> Matrix:
         """Return encoded rows whose columns are spread as the table says, each by itself."""
-        shares, columns = (np.arange(_GRID) + 0.5) / _GRID, dict[tuple[str, int | None], Matrix]()
+        shares, columns = (np.arange(_GRID) + 0.5) / _GRID, dict[str, list[Any]]()
         for name, each in zip(self.names, self._table.columns, strict=True):
             if isinstance(each, NumberSummary):
-                columns[name, None] = np.array(
-                    [each.quantile(share) for share in shares], dtype=float
-                )
+                columns[name] = [each.quantile(share) for share in shares]
                 continue
-            for at, count in enumerate(each.counts[0]):
-                columns[name, at] = (shares < count / max(1, self._table.n_rows[0])).astype(float)
-        found = []
-        for one in encoded_columns(features):
-            values = columns.get((one.feature.name, one.level))
-            if values is None:
-                raise FeatureError(
-                    f"the baseline table has no column '{one.feature.name}', so no knots can be "
-                    "made of it. Leave the column out, or the map mixed."
-                )
-            if isinstance(one.feature, NumericFeature):
-                values = (values - one.feature.centre) / one.feature.scale
-            found.append(values)
-        return np.column_stack(found)
+            words = [_OTHER if level == "" else level for level in each.feature.levels]
+            below = np.cumsum(each.counts[0]) / max(1, sum(each.counts[0]))
+            columns[name] = [words[at] for at in np.searchsorted(below[:-1], shares)]
+        known = [each.name for each in columns_in(features) if each.name in columns]
+        return encode(pl.DataFrame(columns)[known], features, party="of the baseline table")
 
 
 Public = Counted | Example | None
