@@ -8,6 +8,7 @@ from cobasis import (
     Agreement,
     Analyst,
     ConsortiumSecret,
+    DPTerms,
     Party,
     PartyKey,
     numeric_features,
@@ -21,6 +22,13 @@ ROUND = "icu-2026"
 SEEDED = ConsortiumSecret(bytes(32), simulated=True)
 NONE = {"task": "representation", "classes": (), "model": None}
 """Changes of an agreement that make it one without labels and model."""
+
+RANDOMISED = {"labels": "randomised_response", "label_epsilon": 1}
+
+
+def terms(**changes):
+    usual = {"epsilon": 2.0, "radius": 1.0, "most_rows": 1000, "labels": "public"}
+    return DPTerms(**{**usual, "lifetime_epsilon": 4.0, **changes})
 
 
 def tables(seed=0, *, names=NAMES, n_rows=30, width=WIDTH):

@@ -16,17 +16,15 @@ from cobasis.errors import AgreementError, OptionError
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.maps import Columns, RandomFourier
 from cobasis.protocol.agreement import missing_fields
-from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.enrolment import Approver, Record
 from cobasis.protocol.sums_terms import SumsTerms
 from cobasis.strict_json import canonical_json
-from protocol.consortium import NAMES, NONE, WIDTH, agree
+from protocol.consortium import NAMES, NONE, RANDOMISED, WIDTH, agree, terms
 from protocol.people import ANALYST, PEOPLE, REAL, identity
 
 SECRET = ConsortiumSecret(bytes(32))
 DIGEST = "ab" * 32
 FILLED = NumericFeature(name="lactate", unit="mmol/l", low=0, missing="fill", fill=1)
-TERMS = DPTerms(epsilon=2, radius=1, most_rows=1000, labels="public", lifetime_epsilon=2)
 WIDE = numeric_features(f"x{column}" for column in range(8193))
 WARD = CategoryFeature(name="ward", values=("icu", "surgery"), unknown="other", missing="level")
 
@@ -85,7 +83,6 @@ CONTRADICTIONS = {
     ),
     "rows in a family": ({"models": ("ridge", "svm")}, "models names 'svm', whose file is made"),
     "rows in the model": ({"model": "svm", "enrolled": PEOPLE}, "model='svm' carries rows"),
-    "rows for an analyst": ({"model": "svm", "analyst": ANALYST}, "model='svm' carries rows"),
     "another model": ({"models": ("mlp", "rff")}, "model='ridge' is not among models"),
     "a family twice": ({"models": ("ridge", "ridge")}, "models names ridge more than once"),
     "models of nothing": (NONE | {"models": ("ridge",)}, "no family for representation"),
@@ -106,6 +103,35 @@ CONTRADICTIONS = {
     "a range of classes": (of_sums(target_range=(0.0, 1.0)), "target_range goes with a regression"),
     "a range backwards": (of_sums(target_range=(1.0, 0.0)), "does not go from low to high"),
     "least above most": (of_sums(least_rows=501), "most_rows_in_all does not hold"),
+}
+NOISE = {  # what cannot stand beside a guarantee, and why
+    "a basis of the rows": ({"basis": "svd"}, "rows shape that basis.*are haar, public"),
+    "a smote anchor": (SMOTE, r"\[dp\] with anchor='smote'"),
+    "helpers": ({"dp": terms(colluders=1)}, "dp.colluders is of sums"),
+    "a uniform anchor": ({"anchor": "uniform"}, r"\[dp\] with anchor='uniform'"),
+    "delta for fewer rows": ({"dp": terms(most_rows=100_001)}, r"is above 1/\(10 most_rows\)"),
+    "fewer rows than a party needs": ({"fewest_rows": 1001}, "fewest_rows=1001 is"),
+    "a centre of another width": ({"dp": terms(centre=(0.0,))}, "1 numbers for 6 encoded features"),
+    "a radius lost in its centre": ({"dp": terms(centre=(1e8,) * WIDTH)}, "radius=1 is lost in"),
+    "a short lifetime": ({"dp": terms(lifetime_epsilon=1.9)}, "epsilon=1.9 is below the 2 of one"),
+    "and no labels": ({"dp": terms(**RANDOMISED, lifetime_epsilon=2.9)}, "is below the 3 of one"),
+    "labels unsaid": ({"dp": terms(labels=None)}, "dp.labels says 'public' or"),
+    "labels of a representation": (NONE, "dp.labels says 'public' or"),
+    "numbers randomised": (
+        {"task": "regression", "classes": (), "dp": terms(**RANDOMISED)},
+        "a regression's can only be 'public'",
+    ),
+    "randomised, how much": ({"dp": terms(labels="randomised_response")}, "dp.label_epsilon goes"),
+    "public, and randomised": ({"dp": terms(label_epsilon=1)}, "dp.label_epsilon goes with"),
+    "steps too few for the noise": (
+        {"precision": "int8", "int8_range": 75.0, "dp": terms(centre=(3.0,) * WIDTH)},
+        r"precision='int8' holds numbers up to 75, and rows with the noise of \[dp\] may reach 80",
+    ),
+    "halves too small": ({"precision": "fp16", "dp": terms(radius=1000)}, "numbers up to 65504"),
+}
+CONTRADICTIONS |= {
+    f"noise and {what}": ({"basis": "haar", "dp": terms()} | changes, words)
+    for what, (changes, words) in NOISE.items()
 }
 
 
@@ -133,47 +159,46 @@ ALLOWED = {
     "gaussian, 8193 features": {"features": WIDE, "anchor": "gaussian"},
     "isometric, 8192 features": {"features": WIDE[:-1], "n_anchor_rows": 8192},
     "representation": NONE,
+    "noise, delta for exactly so many": {"basis": "haar", "dp": terms(most_rows=100_000)},
+    "noise, once in a lifetime": {"basis": "haar", "dp": terms(lifetime_epsilon=2.0)},
+    "noise, steps enough": {
+        "basis": "haar",
+        "dp": terms(),
+        "precision": "int8",
+        "int8_range": 75.0,
+    },
+    "noise, no labels": NONE | {"basis": "haar", "dp": terms(labels=None)},
     "everything": {"features": (*numeric_features("abcde"), FILLED, WARD), "n_anchor_rows": 10}
     | REAL,
 }
 MISTYPED = {
-    "round_id": ["", "x" * 101, b"icu"],
-    "parties": [list(NAMES), (), "north", ("",)],
-    "features": [(), ("x0",), list(made().features), ({"name": "y", "colour": "red"},)],
-    "classes": [(0, "1"), (0.0, 1.0), (True, False), [0, 1]],
+    "parties": [list(NAMES), (), ("",)],
+    "features": [("x0",), list(made().features), ({"name": "y", "colour": "red"},)],
+    "classes": [(0, "1"), (0.0, 1.0), (True, False)],
     "n_components": ["3", 3.0, -1, True, None, np.int64(3)],
-    "public_rows_sha256": ["", "AB" * 32, "ab" * 31, b"ab" * 32],
-    "scale_band": [1.0, float("inf"), float("nan"), "10"],
-    "holdout": [-0.1, 0.6, "0.2"],
-    "int8_range": [0.0, -1.0, float("inf")],
-    "retention_days": [0, 1.5, "30"],
-    "server": ["http://lab.example", "https://lab.example/dc", "https://lab.example?x=1", 1],
-    "models": [["ridge"], ("forest",)],
-    "enrolled": [[PEOPLE[0]], ("north",)],
+    "public_rows_sha256": ["", "AB" * 32],
+    "scale_band": [1.0, float("inf"), float("nan")],
+    "holdout": [-0.1, 0.6],
+    "server": ["http://lab.example", "https://lab.example/dc", "https://lab.example?x=1"],
     "deadline": ["2026-12-31T23:59:59+01:00", "2026-02-30T00:00:00Z", "2026-2-3T4:5:6Z"],
-    "label": ["x" * 201],
     "purpose": ["x" * 10_001],
 }
 
 
 @pytest.mark.parametrize("field", Agreement.model_fields)
 def test_a_field_of_another_type_is_refused_and_named(field):
-    for value in (datetime(2026, 1, 1, tzinfo=UTC), "none of them", *MISTYPED.get(field, ())):
-        if value == "none of them" and field in {"round_id", "label", "id", "purpose"}:
-            continue  # any text will do
+    for value in (datetime(2026, 1, 1, tzinfo=UTC), *MISTYPED.get(field, ())):
         with pytest.raises(AgreementError, match=rf"cannot stand: {field}.*\[CB303\]$") as caught:
             made(**{field: value})
         assert caught.value.__cause__ is None
         assert "Value error" not in str(caught.value)  # no word of pydantic's
 
 
-def test_a_field_too_few_or_too_many_is_refused_and_named():
-    fields = dict(made())
-    for field in ("round_id", "parties", "features", "task"):
-        with pytest.raises(AgreementError, match=rf"1 field\(s\).*{field}: Field required"):
-            Agreement(**{name: value for name, value in fields.items() if name != field})
+def test_fields_too_few_or_too_many_are_refused_and_named():
+    with pytest.raises(AgreementError, match=r"4 field\(s\).*round_id: Field required; parties"):
+        Agreement()
     with pytest.raises(AgreementError, match="seed: Extra inputs"):
-        Agreement(**fields, seed=1)
+        made(seed=1)
 
 
 BLOCK = tuple(
@@ -186,7 +211,7 @@ TABLES = {  # with what else an agreement may have
     "sums": SUMS,
     "holdings": {"holdings": BLOCK, "id": "patient"},
     "outcome": COUNTS | {"n_components": WIDTH, "outcome": Outcome(exposure="years")},
-    "dp": {"basis": "haar", "dp": TERMS},
+    "dp": {"basis": "haar", "dp": terms()},
     "record": {"record": Record(contacts="lab")},
     "approvers": {"enrolled": PEOPLE, "approvers": (OFFICER,)},
     "public rows": SMOTE | {"server": "https://lab.example:8443"},
@@ -251,17 +276,45 @@ def test_every_aligners_name_is_one_method_with_the_anchors_gain(anchor, gain):
         assert made(aligner=name, anchor=anchor, **rows).make_aligner() == aligner
 
 
-def test_what_follows_from_the_fields():
-    with pytest.raises(ValidationError, match="frozen"):
-        made().n_components = 2
-    assert made().closes is None
+def test_width_counts_a_categorys_levels_and_a_deadline_is_a_moment():
     closes = made(deadline="2026-12-31T23:59:59Z").closes
     assert closes == datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
-    assert made().allowed_models == ("ridge",)
-    assert made(models=("mlp", "ridge")).allowed_models == ("mlp", "ridge")
-    features = (*numeric_features("abc"), WARD)  # m counts a category's levels
+    features = (*numeric_features("abc"), WARD)
     agreement = made(features=features, n_components=7, n_anchor_rows=7)
     assert agreement.n_features == 3 + 4
     assert agreement.columns == ("a", "b", "c", "ward")
-    with pytest.raises(AgreementError, match="needs n_anchor_rows >= 7"):
-        made(features=features, n_anchor_rows=6)
+
+
+def test_without_a_guarantee_the_digest_is_what_it_was_before_there_was_one():
+    sizes = {"n_components": 2, "n_anchor_rows": 3, "features": numeric_features("abc")}
+    bare = made(parties=("north", "south"), commitment="0" * 64, **sizes)
+    before = "0b66c04ea9321b04aaee2c4815d9a11fb7ec4fa4afa4aa2384f061d1c16cc894"
+    assert bare.digest().hex() == before
+
+
+def test_a_term_of_the_guarantee_out_of_range_is_refused():
+    none, endless = float("nan"), float("inf")
+    wrong = {"epsilon": [0.0, 65.0, none], "lifetime_epsilon": [endless], "delta": [1e-13, 1.0]}
+    wrong |= {"radius": [0.0, endless], "centre": [(none,)], "label_epsilon": [0.0, 16.5]}
+    for field, values in wrong.items():
+        for value in values:
+            with pytest.raises(ValidationError, match=field):
+                terms(**{field: value})
+
+
+def test_what_the_manifest_says_is_json_with_the_unit_and_the_labels_price():
+    found = made(basis="haar", dp=terms(centre=(0.25,) * WIDTH)).dp.record(basis="haar")
+    assert json.loads(json.dumps(found)) == found
+    assert (found["terms"]["epsilon"], found["terms"]["centre"]) == (2.0, "as agreed")
+    assert found["sensitivity"] == 2.0  # twice the radius, not the papers' once
+    assert found["noise"] == pytest.approx(4.461, abs=2e-3)  # notes: r = 1, replace-one, 1e-6
+    weaker = {"adjacency": "add-remove", "rows_per_person": 3, "label_epsilon": 0.5}
+    other = terms(**RANDOMISED | weaker).statement(basis="public")
+    for said, words in (
+        (found["statement"], "epsilon 2, delta 1e-06, features only, one person (row) replaced by"),
+        (found["statement"], "D = 2, radius 1 about the agreed centre, basis haar, labels public"),
+        (other, "features and labels, one person (3 rows) replaced by the centre"),
+        (other, "D = 1.73205"),
+        (other, "labels by randomised response, epsilon 0.5 more"),
+    ):
+        assert words in said

@@ -13,8 +13,7 @@ from cobasis.linalg.rng import haar_columns
 from cobasis.progress import silent
 from cobasis.protocol import projection
 from cobasis.protocol.projection import InMemory, RowsInMemory
-from protocol.consortium import COMPONENTS, WIDTH, joined, tables
-from protocol.test_dp_terms import RANDOMISED, terms
+from protocol.consortium import COMPONENTS, RANDOMISED, WIDTH, joined, tables, terms
 
 ROWS, LABELS = tables()["north"]
 

@@ -31,8 +31,8 @@ from protocol.consortium import (
     joined,
     simulated,
     tables,
+    terms,
 )
-from protocol.test_dp_terms import terms
 
 BASIS = np.linalg.qr(np.random.default_rng(8).normal(size=(WIDTH, COMPONENTS)))[0]
 KEY = bytes(range(100, 132))
