@@ -23,38 +23,24 @@ def test_constants_may_differ_from_feature_to_feature_and_have_to_be_some():
 
 
 X, WORDS = {"name": "x"}, {"name": "x", "values": ("a",)}
-BAD_NUMBERS = [
-    {"name": ""},
-    *(X | {"scale": scale} for scale in (0.0, float("inf"))),
-    *(X | {"centre": centre} for centre in (float("nan"), "0")),
-    *(X | {"missing": missing} for missing in ("fill", "mean")),
-    X | {"colour": "red"},
-    X | {"fill": 1.0},
-    X | {"low": 2.0, "high": 1.0},
-    *(X | {"knots": knots} for knots in ((1.0, 2.0), (1.0, 1.0, 2.0))),
-    X | {"unit": "days since 2000-13-01"},
-]
-BAD_CATEGORIES = [
-    *(X | {"values": values} for values in ((), ("",), ("a", "a"), ["a"], (1,))),
-    X | {"values": tuple(f"w{i}" for i in range(1001))},
-    *(WORDS | other for other in ({"unknown": "drop"}, {"base": "c"}, {"base": "a"})),
-]
-
-
-@pytest.mark.parametrize(
-    ("kind", "fields"),
-    [
-        *((NumericFeature, fields) for fields in BAD_NUMBERS),
-        *((CategoryFeature, fields) for fields in BAD_CATEGORIES),
-    ],
-    ids=lambda each: str(each)[:60],
+REFUSED = (
+    *((NumericFeature, X | {"scale": scale}) for scale in (0.0, float("inf"))),
+    *((NumericFeature, X | {"centre": centre}) for centre in (float("nan"), "0")),
+    (NumericFeature, X | {"missing": "fill"}),
+    (NumericFeature, X | {"fill": 1.0}),
+    (NumericFeature, X | {"low": 2.0, "high": 1.0}),
+    *((NumericFeature, X | {"knots": knots}) for knots in ((1.0, 2.0), (1.0, 1.0, 2.0))),
+    (NumericFeature, X | {"unit": "days since 2000-13-01"}),
+    *((CategoryFeature, X | {"values": values}) for values in ((), ("",), ("a", "a"), ["a"])),
+    (CategoryFeature, X | {"values": tuple(f"w{i}" for i in range(1001))}),
+    *((CategoryFeature, WORDS | {"base": base}) for base in ("c", "a")),
 )
-def test_a_feature_is_strict_and_cannot_be_changed(kind, fields):
+
+
+@pytest.mark.parametrize(("kind", "fields"), REFUSED, ids=lambda each: str(each)[:60])
+def test_a_feature_is_strict(kind, fields):
     with pytest.raises(ValidationError):
         kind(**fields)
-    with pytest.raises(ValidationError, match="frozen"):
-        NumericFeature(name="x").centre = 2.0
-    assert CategoryFeature(name="x", values=tuple(f"w{i}" for i in range(1000)))
 
 
 def test_equal_things_are_one_word_whatever_type_they_have():
@@ -93,16 +79,6 @@ def test_a_type_that_is_not_read_is_named(feature, dtype):
     assert str(dtype) in only.text
 
 
-def test_empty_cells_and_infinities_are_refused_where_nothing_stands_for_them():
-    frame = pl.DataFrame({"age": [None, float("inf"), 50.0], "sex": ["f", None, ""]})
-    told = checked(frame, [AGE, SEX])
-    assert {(each.column, each.problem): (each.n_rows, each.refused) for each in told} == {
-        ("age", "missing"): (1, True),
-        ("age", "infinite"): (1, True),
-        ("sex", "missing"): (2, True),
-    }
-
-
 def test_at_most_five_words_are_shown_the_most_frequent_first():
     words = [f"w{i}" for i in range(20) for _ in range(20 - i)]
     only, asked = checked(pl.DataFrame({"ward": words}), [WARD])
@@ -114,13 +90,21 @@ def test_at_most_five_words_are_shown_the_most_frequent_first():
     assert "w0" not in only.text
 
 
-def test_no_number_of_the_table_is_in_any_finding():
+def test_findings_count_rows_and_say_no_number_of_the_table():
     """The range, open on one side, is the agreement's; the value that breaks it stays unsaid."""
-    frame = pl.DataFrame({"age": [654321.5, 7.25], "lactate": [-98765.5, 1e9]})
-    told = checked(frame, [AGE, LACTATE])
+    ages, lactates = [654321.5, 7.25, None, float("inf")], [-98765.5, 1e9, 1.0, 1.0]
+    frame = pl.DataFrame({"age": ages, "lactate": lactates, "sex": ["f", None, "", "m"]})
+    told = checked(frame, [AGE, LACTATE, SEX])
+    assert {(each.column, each.problem): (each.n_rows, each.refused) for each in told} == {
+        ("age", "missing"): (1, True),
+        ("age", "infinite"): (1, True),
+        ("age", "range"): (1, True),
+        ("lactate", "range"): (1, True),
+        ("sex", "missing"): (2, True),
+    }
     outside = "column '{}' has numbers outside the agreed range {}"
-    texts = [outside.format("age", "0..120 years"), outside.format("lactate", "0.. mmol/l")]
-    assert [(each.text, each.n_rows) for each in told] == [(text, 1) for text in texts]
+    texts = {outside.format("age", "0..120 years"), outside.format("lactate", "0.. mmol/l")}
+    assert texts < {each.text for each in told}
     assert not [each for each in told if "654321" in each.counted or "98765" in each.counted]
 
 
