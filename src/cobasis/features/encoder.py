@@ -7,7 +7,7 @@ are read through narwhals: numbers as they are, words as codes.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product, zip_longest
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,6 @@ from cobasis.features.contract import (
     Interaction,
     NumericFeature,
     columns_in,
-    width_of,
 )
 from cobasis.linalg.arrays import EXACT_INTEGER, Matrix, as_table
 
@@ -148,9 +147,7 @@ def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -
     if missing or unknown:
         reason = f"missing: {quoted(missing)}; not agreed: {quoted(unknown)}"
     else:
-        pairs = enumerate(zip_longest(names, expected, fillvalue="nothing"), start=1)
-        at, (found, wanted) = next(each for each in pairs if each[1][0] != each[1][1])
-        reason = f"column {at} is '{found}', agreed is '{wanted}'"
+        reason = "they are in another order, or one stands there twice"
     raise FeatureError(
         f"the columns of party '{party}' are not the agreement's: {reason}. Every party needs the "
         "same features in the same order, or its rows mean something else. Select and order them."
@@ -226,10 +223,8 @@ class Encoder:
 
     def __init__(self, features: Iterable[Feature]) -> None:
         whole = tuple(features)
-        self.features = columns_in(whole)
-        self.width, self._plain = width_of(whole), width_of(self.features)
-        products = encoded_columns(whole) if len(self.features) < len(whole) else ()
-        self._products = [[*each.of] for each in products if each.of]
+        self.features, self._encoded = columns_in(whole), encoded_columns(whole)
+        self.width = len(self._encoded)
 
     def read(self, frame: "nw.DataFrame[Any]", *, what: str) -> list[Array]:
         """Return the raw columns of a frame as arrays: numbers, and the codes of categories."""
@@ -246,27 +241,20 @@ class Encoder:
     @np.errstate(over="ignore", invalid="ignore")
     def put(self, columns: Iterable[Array], out: Matrix) -> bool:
         """Write raw columns, encoded, into the rows of `out`."""
-        at = 0
-        for feature, column in zip(self.features, columns, strict=True):
-            if isinstance(feature, CategoryFeature):
-                for position, level in enumerate(feature.levels):
-                    if level is None or level != feature.base:
-                        np.equal(column, position, out=out[at])
-                        at += 1
-                continue
-            filled = column
-            if feature.fill is not None:
-                filled = np.where(np.isnan(column), feature.fill, column)
-            if feature.knots:
-                curves = bent(filled, feature.knots).T
-                out[at : at + len(curves)] = curves
-                at += len(curves)
+        raw = dict(zip((each.name for each in self.features), columns, strict=True))
+        for each, row in zip(self._encoded, out, strict=True):
+            feature, cells = each.feature, raw.get(each.feature.name, row)  # a product has none
+            if isinstance(feature, NumericFeature) and feature.fill is not None:
+                cells = np.where(np.isnan(cells), feature.fill, cells)
+            if isinstance(feature, Interaction):
+                np.prod(out[[*each.of]], axis=0, out=row)
+            elif each.level is None:
+                np.subtract(cells, each.centre, out=row, dtype=np.float64)
+                np.divide(row, each.scale, out=row)
+            elif isinstance(feature, CategoryFeature):
+                np.equal(cells, each.level, out=row)
             else:
-                np.subtract(filled, feature.centre, out=out[at], dtype=np.float64)
-                out[at] /= feature.scale
-                at += 1
-        for place, of in enumerate(self._products, start=self._plain):
-            np.prod(out[of], axis=0, out=out[place])
+                row[:] = bent(cells, feature.knots)[:, each.level - 1]
         flat = out.reshape(-1, order="A")
         return float(flat @ flat) <= LARGEST**2 or bool(np.abs(out).max() <= LARGEST)
 
