@@ -174,11 +174,11 @@ def test_what_was_fetched_and_not_accepted_is_accepted_by_the_same_command(serve
         shutil.copy(served.lab / name, served.root / "north")
     assert "Everything has come back" in served.go("north").output
     served.typed("remove lab/icu.toml south", by="lab")  # which has not fetched its own
-    assert "in this round, which goes on without it" in served.go("south", code=2).output
+    assert "nothing is left to do for 'south' in this round" in served.go("south", code=2).output
     for name in ("north", "east"):
         assert "Trained on east, north.\n" in served.go(name).output
     served.typed("forget north/icu.toml --yes")
-    assert "in this round, which was forgotten here" in served.go("north", code=2).output
+    assert "nothing is left to do for 'north' in this round" in served.go("north", code=2).output
 
 
 CHANGES = (  # of what lies at the server: the file, how, the exit code, and what is told

@@ -46,7 +46,7 @@ from cobasis.protocol.signatures import Approval, analyst_of
 from cobasis.transport.client import Post, Remote
 from cobasis.transport.invites import PREFIX, Code, take_agreement
 
-_FOR_EVER, _TURN = inf, 25  # seconds: of waiting, and that a server holds a question
+_TURN = 25  # seconds that a server holds a question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ def go(
     data = the_one(rest, what="a table, CSV or Parquet")
     new = code is not None and not owner.key(code.party).exists()
     inner = _Inner(**{**vars(owner), "known": owner.passphrase(new=new)})
-    seconds: float = (_FOR_EVER if options.on_terminal() else 0) if wait is None else wait
+    seconds: float = (inf if options.on_terminal() else 0) if wait is None else wait
     if code is not None:
         path = _invited(inner, code, seconds=seconds, ca=tls_ca)
     agreement, name = _served(owner, path)
@@ -195,10 +195,9 @@ class Trip:
         if found.revoked:
             found.news.refuse_revoked(found.agreement, asking=found.name)
         if not (what := found.step.what):
-            why = "was forgotten here" if found.has("forgotten") else "goes on without it"
             raise StepError(
-                f"for '{found.name}' nothing is left to do in this round, which {why}. 'cobasis "
-                f"status {self.path}' says how it stands."
+                f"nothing is left to do for '{found.name}' in this round, which was forgotten here "
+                f"or goes on without it. 'cobasis status {self.path}' says how it stands."
             )
         if what == "sign":
             self._join(found)

@@ -13,7 +13,7 @@ from cobasis.cli.words import PERSON, picked, wrapped
 from cobasis.disk.whole import write_whole
 from cobasis.errors import DiskError, IdentityError, OptionError
 from cobasis.keys.identity import Identity, save_identity
-from cobasis.protocol.agreement import Agreement, moment_text
+from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.enrolment import Role
 from cobasis.protocol.news import Revocation
 from cobasis.protocol.refusals import require_known
@@ -124,7 +124,9 @@ def revoke(
     require_known(name, people)
     who, whose = owner.who(agreement), people[name]
     to = path.with_name(f"{stem_of(path)}.{name}{REVOKED}")
-    made = _begun(to, agreement, name)
+    told = {"agreement": agreement.digest().hex(), "name": name, "time": moment_text(now())}
+    made = line_in(to, Revocation) if to.exists() else Revocation(**told, signatures={})
+    made.holds(agreement, name=name)  # or says why it cannot
     session = owner.analyst(path) if who.role == "analyst" else None
     identity = owner.enrolled(who) if session is None else session.identity
     if who.name not in made.signatures:
@@ -152,12 +154,3 @@ def revoke(
         stopped=stopped,
         **picked(whose, *PERSON),
     )
-
-
-def _begun(to: Path, agreement: Agreement, name: str) -> Revocation:
-    """Return what somebody has begun, if it is of this round, or a statement without signatures."""
-    digest, time = agreement.digest().hex(), moment_text(now())
-    made = Revocation(agreement=digest, name=name, time=time, signatures={})
-    made = line_in(to, Revocation) if to.exists() else made
-    made.holds(agreement, name=name)  # or says why it cannot
-    return made

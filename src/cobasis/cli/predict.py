@@ -65,7 +65,7 @@ def predict(
     data = the_one(rest, what="a table of new rows, CSV or Parquet") if whole else None
     session = owner.party(agreement)
     with progress() as session.report:
-        found = predicting.predict(
+        n_rows, bad = predicting.predict(
             session,
             data,
             to=out,
@@ -76,14 +76,13 @@ def predict(
             part=part,
             beside=beside or (),
         )
-    bad = [f"line {each.line}, column '{each.column}': {each.problem}" for each in found.bad]
     made = "people's parts, sealed for your block's others" if part else "predictions"
-    lines = wrapped(f"Wrote {out}: {found.n_rows:,} {made}.")
+    lines = wrapped(f"Wrote {out}: {n_rows:,} {made}.")
     if bad:
         lines += ["Rows without a prediction; the file says why in its last column:", *bad[:_SHOWN]]
     if len(bad) > _SHOWN:
         lines.append(f"and {len(bad) - _SHOWN:,} more")
-    owner.say(lines, **about(session, command="predict"), path=out, n_rows=found.n_rows, bad=bad)
+    owner.say(lines, **about(session, command="predict"), path=out, n_rows=n_rows, bad=bad)
     if bad:
         raise Exit(2)
 

@@ -149,14 +149,9 @@ def send(
 
 
 def _say_dry(owner: Owner, session: PartySession, found: Findings) -> None:
-    ready = make_ready(session, found, looking=True) if found.fits else None
     problems = [str(each.args[0]) for each in found.problems]
     words = ("column", "problem", "refused", "asked", "text")
-    preview = None if ready is None else vars(ready.preview) | {"span": ready.choice.span}
-    if preview is not None:
-        preview |= picked(session.agreement, "n_features", "n_components")
-        preview |= {"reader": session.analyst.name, "fingerprint": session.analyst.fingerprint}
-    lines = []
+    lines: list[str] = []
     for each in found.findings:
         lead = "refused: " if each.refused else "  asked: " if each.asked else "   told: "
         lines += wrapped(each.counted, lead=lead)
@@ -164,8 +159,15 @@ def _say_dry(owner: Owner, session: PartySession, found: Findings) -> None:
         lines += wrapped(problem, lead="refused: ")
     verdict = "fits the agreement" if found.fits else "does not fit the agreement"
     lines.append(f"The table of {found.n_rows:,} rows {verdict}.")
+    preview: dict[str, object] | None = None
+    if found.fits:
+        ready, analyst = make_ready(session, found, looking=True), session.analyst
+        lines += _in_words(ready)
+        preview = vars(ready.preview) | picked(session.agreement, "n_features", "n_components")
+        preview |= {"reader": analyst.name, "fingerprint": analyst.fingerprint}
+        preview["span"] = ready.choice.span
     owner.say(
-        [*lines, *(() if ready is None else _in_words(ready))],
+        lines,
         **about(session, command="send"),
         exchange=session.upcoming.number,
         message=session.upcoming.message,

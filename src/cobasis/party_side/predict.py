@@ -1,13 +1,12 @@
 """What a party does with the model: it predicts, with its block's others where there are some."""
 
 import io
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -112,20 +111,9 @@ def usable(session: PartySession, *, model: Which = "local", step: bool = False)
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class BadCell:
-    """A cell because of which its row has no prediction; never its value."""
-
-    row: int  # of the table, counted from 0
-    line: int  # of its file, counted from 1; that of the names is the first
-    column: str
-    problem: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Predicted:
+class Predicted(NamedTuple):
     n_rows: int  # rows with a prediction
-    bad: tuple[BadCell, ...] = ()
+    bad: Sequence[str] = ()  # which cells the others lack one for, by line; never a value
 
 
 def predict(
@@ -183,14 +171,13 @@ def _predicted(
     except (DtypeError, FeatureError, NotFiniteError, TableError):
         source = read(lenient=True)
         bad = _bad_cells(source, features)
-        why = {
-            row: "; ".join(f"{each.column}: {each.problem}" for each in some)
-            for row, some in groupby(bad, attrgetter("row"))
-        }
+        why = {row: "; ".join(f"{x}: {problem}" for x, problem in bad[row]) for row in sorted(bad)}
         if not 0 < len(why) < int(source.collect(pl.len()).item()):
             raise
         n_good = _written(session, use, source, to=to, why=why)
-    return Predicted(n_rows=n_good, bad=tuple(bad))
+    # the file's first line is that of the names
+    told = [f"line {row + 2}, column '{x}': {problem}" for row in why for x, problem in bad[row]]
+    return Predicted(n_rows=n_good, bad=told)
 
 
 def _reference(session: PartySession, path: Path | None) -> Matrix:
@@ -202,8 +189,9 @@ def _reference(session: PartySession, path: Path | None) -> Matrix:
     return reference(agreement, anchor, public=public)
 
 
-def _bad_cells(source: Source, features: Iterable[Column]) -> list[BadCell]:
-    found = []
+def _bad_cells(source: Source, features: Iterable[Column]) -> dict[int, list[tuple[str, str]]]:
+    """Return in which columns the cells of a row are not as agreed, and why, by row."""
+    found = defaultdict[int, list[tuple[str, str]]](list)
     for each in (each for each in features if each.name in source.schema):
         cells = source.collect(pl.col(each.name))[each.name]
         if isinstance(each, CategoryFeature):
@@ -214,9 +202,8 @@ def _bad_cells(source: Source, features: Iterable[Column]) -> list[BadCell]:
             lacking = np.isnan(numbers) & (each.missing == "refuse")
             codes = np.where(np.isinf(numbers), UNKNOWN, np.where(lacking, MISSING, 0))
         for row in map(int, np.flatnonzero(codes < 0)):
-            problem = "empty" if codes[row] == MISSING else unknown
-            found.append(BadCell(row=row, line=row + 2, column=each.name, problem=problem))
-    return sorted(found, key=lambda each: each.line)
+            found[row].append((each.name, "empty" if codes[row] == MISSING else unknown))
+    return found
 
 
 def _written(
