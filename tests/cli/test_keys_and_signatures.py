@@ -1,8 +1,5 @@
 """``cobasis key new`` and ``sign``: who somebody is, the terms on one screen, one signature."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,34 +8,13 @@ from typer.testing import CliRunner
 from cli.round_by_commands import NAMES
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement
 from cobasis.cli.main import app
-from cobasis.protocol.enrolment import PublicIdentity, words_of
+from cobasis.protocol.enrolment import words_of
 
 
 @pytest.fixture
 def agreed(cobasis):
     cobasis.agreed(more="--basis consensus --holdout 0.25 --deadline 2030-01-31")
     return cobasis
-
-
-def test_a_key_is_made_and_used_as_typed(tmp_path):
-    """The one test that really types: processes, and the passphrase's two seconds."""
-    secret = tmp_path / "passphrase"
-    told = {"COBASIS_HOME": str(tmp_path / "home"), "COBASIS_PASSPHRASE_FILE": str(secret)}
-
-    def typed(*words):
-        line, env = [sys.executable, "-m", "cobasis", *words], {**os.environ, **told}
-        return subprocess.run(line, env=env, capture_output=True, check=True, cwd=tmp_path)
-
-    secret.touch(mode=0o600)
-    secret.write_text("correct horse battery staple\n")
-    made = typed("key", "new", "west").stdout.decode()
-    key = (tmp_path / "home/keys/west.key").stat()
-    assert (key.st_mode & 0o777, key.st_size) == (0o600, pytest.approx(390, rel=0.25))
-    public = PublicIdentity.from_text((tmp_path / "west.pub").read_text())
-    assert (public.name, public.role, public.fingerprint in made) == ("west", "party", True)
-    (tmp_path / "west.pub").unlink()
-    typed("key", "new", "west")
-    assert PublicIdentity.from_text((tmp_path / "west.pub").read_text()) == public
 
 
 def test_a_passphrase_file_that_others_can_read_or_change_is_refused_as_ssh_does(
@@ -58,7 +34,9 @@ def test_a_passphrase_file_that_others_can_read_or_change_is_refused_as_ssh_does
 
 
 def test_a_key_has_one_role_and_no_file_of_another_is_written_over(cobasis):
-    cobasis("key new north")
+    made = cobasis("key new north").stdout
+    public = cobasis.public("north")
+    assert (public.role, public.fingerprint in made) == ("party", True)
     key = Path("home-north/keys/north.key").read_bytes()
     cobasis.refused("key new north --analyst", "its role is party, not analyst", "[CB702]")
     Path("west.pub").write_text("another's\n")
@@ -69,6 +47,7 @@ def test_a_key_has_one_role_and_no_file_of_another_is_written_over(cobasis):
     assert not Path("home-north/keys/west.key").exists()
     Path("north.pub").unlink()
     assert "was there" in cobasis("key new north").stdout
+    assert cobasis.public("north") == public
     assert Path("home-north/keys/north.key").read_bytes() == key
 
 

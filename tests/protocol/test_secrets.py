@@ -18,6 +18,7 @@ from cobasis.errors import (
     ShapeError,
 )
 from cobasis.features.encoder import encode
+from cobasis.keys.identity import Identity
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.secrets import public_rows_digest
 from features.frames import MIXED, mixed
@@ -36,12 +37,14 @@ from protocol.consortium import (
 
 BASIS = np.linalg.qr(np.random.default_rng(8).normal(size=(WIDTH, COMPONENTS)))[0]
 KEY = bytes(range(100, 132))
+PERSON = Identity.new("north")
 SECRET = ConsortiumSecret(bytes(32))
 
 HIDDEN = {
     "basis": lambda: SecretBasis(BASIS, party="north"),
     "consortium secret": lambda: ConsortiumSecret(KEY),
     "party key": lambda: PartyKey(KEY),
+    "identity": lambda: PERSON,
 }
 
 
@@ -49,6 +52,7 @@ def written(text):
     """Whether some entry of the basis, or the key in any spelling, stands in `text`."""
     digits = [np.format_float_positional(abs(each), precision=4) for each in BASIS.ravel()]
     spelled = [KEY.hex(), repr(KEY)[2:-1], str(list(KEY))[1:-1], *digits]
+    spelled += [str(PERSON._age), PERSON._signing.private_bytes_raw().hex()]
     return [each for each in spelled if each in text]
 
 
@@ -63,7 +67,7 @@ def test_a_secret_is_not_shown_pickled_copied_or_looked_into(kind):
             travel(HIDDEN[kind]())
     with pytest.raises(TypeError):
         vars(HIDDEN[kind]())
-    for found in (repr(BASIS), f"key={KEY!r}", KEY.hex()):
+    for found in (repr(BASIS), f"key={KEY!r}", KEY.hex(), str(PERSON._age)):
         assert written(found)
 
 
