@@ -97,12 +97,8 @@ def test_the_same_people_get_the_stored_basis_or_no_span(make):
     assert session.vault.history()[-1].reason == forced.reason
 
 
-def test_looking_writes_nothing_down_and_sending_names_the_file(site):
-    made = site.ready()
+def test_sending_names_the_file_to_vault_and_transcript(site):
     session = site.session("north")
-    assert (made.choice.span, made.session.analyst.name) == ("fresh", "lab")
-    assert session.vault.history() == ()
-    assert [each.name for each in site.folder("north").iterdir() if each.suffix == ".upload"] == []
     _, sent = sent_by(site)
     [line] = session.vault.history()
     assert (line.upload, line.span) == (sent.digest, "fresh")
@@ -138,31 +134,21 @@ def test_a_target_that_would_do_harm_is_refused_before_the_history_grows(site):
     assert site.session("north").vault.history() == ()
 
 
-NO_IDS = frame(1).with_columns(patient=pl.lit(None, dtype=pl.String))
-FIFTH = pl.int_range(120) == 5
 ALIKE = {name: pl.lit(2.0) for name in NUMBERS}
 REFUSED = {
-    "no ids": (frame(1).drop("patient"), "CB105", "table has none of that name"),
-    "empty ids": (NO_IDS, "CB105", "'patient' of party 'north' has empty cells"),
-    "an empty label": (
-        frame(1).with_columns(died=pl.when(FIFTH).then(None).otherwise("died")),
-        *("CB104", "column 'died' has empty cells"),
-    ),
-    "months for years": (
-        frame(1).with_columns(age=pl.col("age") + 100.0),
-        *("CB105", "column 'age' has numbers outside the agreed range"),
-    ),
-    "no rows": (frame(1)[:0], "CB102", ""),
-    "one row": (frame(1)[:1], "CB106", "fewer rows than the"),
-    "rows all alike": (frame(1).with_columns(**ALIKE, ward=pl.lit("icu")), "CB106", ""),
+    "empty ids": (frame(1).with_columns(patient=pl.lit(None, dtype=pl.String)), "CB105"),
+    "months for years": (frame(1).with_columns(age=pl.col("age") + 100.0), "CB105"),
+    "no rows": (frame(1)[:0], "CB102"),
+    "one row": (frame(1)[:1], "CB106"),
+    "rows all alike": (frame(1).with_columns(**ALIKE, ward=pl.lit("icu")), "CB106"),
 }
 
 
 def test_a_table_that_does_not_fit_is_refused_before_the_history_grows(make):
     site = make(holdout=0.0)
     session = site.joined()
-    for what, (table, code, words) in REFUSED.items():
-        with pytest.raises(CobasisError, match=rf"(?s){words}.*\[{code}\]$"):
+    for what, (table, code) in REFUSED.items():
+        with pytest.raises(CobasisError, match=rf"\[{code}\]$"):
             site.send(table=written(site, table))
         assert (session.vault.history(), site.upload().exists()) == ((), False), what
         assert {each.name for each in session.work.iterdir()} == set(), what
@@ -170,19 +156,12 @@ def test_a_table_that_does_not_fit_is_refused_before_the_history_grows(make):
     assert site.send(table=written(site, table)).path.exists()
 
 
-def test_check_says_all_that_is_wrong_at_once(site):
-    bad = frame(1).drop("pulse").with_columns(age=pl.lit(99.0), patient=pl.lit("0000001"))
+def test_check_finds_people_of_several_rows_and_too_few_who_are_not_held_back(site):
     session = site.session("north")
-    found = check(session, written(site, bad))
-    assert not found.fits
-    refused = {(each.column, each.problem) for each in found.findings if each.refused}
-    assert refused == {("pulse", "absent"), ("age", "range")}
-    [problem] = found.problems
+    [problem] = check(session, written(site, frame(1).with_columns(patient=pl.lit("1")))).problems
     assert "some identifiers in the id column 'patient'" in str(problem)
-    good = check(session, site.table("north"))
-    assert good.fits
     held = open_rows(session, site.table("north")).held
-    assert good.n_held == np.count_nonzero(held)
+    assert check(session, site.table("north")).n_held == np.count_nonzero(held)
     few = [*np.flatnonzero(held)[:10], *np.flatnonzero(~held)[:2]]  # counted after the holdout
     with pytest.raises(DimensionError, match="holds back, fewer rows than the 3"):
         ready_from(session, written(site, frame(1)[few]))
