@@ -119,18 +119,6 @@ def test_help_loads_nothing_that_computes(word, says):
     assert HEAVY & set(told.splitlines()[-1].split()) == set()
 
 
-def test_a_pipe_or_a_file_without_end_in_a_shared_folder_keeps_nobody_waiting(ran):
-    news = Path("icu.news")
-    news.unlink()
-    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
-        make(news)
-        ran.refused("status icu.toml", "no file", "CB601")
-        news.unlink()
-    Path("north.pub").unlink()
-    os.mkfifo("north.pub")
-    ran.refused("key new north", "no file", "CB601")
-
-
 def test_a_name_that_a_terminal_would_obey_is_shown_and_not_obeyed(sent):
     name = Path("inbox", "a\nFAKE accepted\a\x85.1-upload")
     Path("inbox", "icu.north.1-upload").rename(name)

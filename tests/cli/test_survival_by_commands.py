@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from lifelines.datasets import load_lung
 
-from cli.round_by_commands import NAMES, PUBS
+from cli.round_by_commands import NAMES
 from cobasis.protocol.baseline import BaselineTable
 from protocol.test_curves import largest_gap
 
@@ -108,17 +108,3 @@ def test_few_people_with_an_event_or_a_treatment_are_a_small_class_and_lone_time
         assert "Who gets the model, and each party&#39;s own estimates" in page
         found = cobasis.json("audit icu.toml north.csv --sensitive died")
         assert "H6" in found["to_sign"]  # the event leaves as the time does
-
-
-@pytest.mark.parametrize(("words", "change"), BAD[1:3])
-def test_a_dry_run_refuses_whatever_no_upload_may_hold_beside_its_label(cobasis, words, change):
-    cobasis.keys()
-    cobasis(
-        f"agreement new icu.toml {PUBS} --numbers age:centre=60,scale=10 --label days --id patient "
-        "--purpose study --task survival --outcome event=died --retention-days 30 --yes"
-    )
-    line = "send icu.toml north.csv --dry-run"
-    written()
-    cobasis.said(line, "fits the agreement")
-    written(change)
-    cobasis.refused(line, words, "does not fit the agreement")

@@ -95,17 +95,6 @@ def test_no_protocol_object_shows_a_secret_or_an_array_and_what_holds_one_does_n
         dataclasses.asdict(north._chooser)
 
 
-GUESSES = (0, 42, -1, True, 3.5, "a" * 32, b"", bytes(31), bytes(33), bytearray(32), [0] * 32)
-
-
-@pytest.mark.parametrize("kind", [ConsortiumSecret, PartyKey])
-def test_what_is_not_thirty_two_bytes_is_no_secret(kind):
-    for guess in GUESSES:
-        with pytest.raises(SecretError, match=rf"the {kind.__name__} is .*\[CB301\]$") as caught:
-            kind(guess)
-        assert "aaaa" not in str(caught.value)
-
-
 def test_what_nobody_gave_is_drawn_from_the_system(monkeypatch):
     """And not from a generator that begins anew; `simulate` gives its own, which are marked."""
     monkeypatch.setattr("secrets.token_bytes", lambda count: KEY[:count])
