@@ -46,8 +46,9 @@ def test_f5_the_audit_is_the_page_that_an_officer_files(sealed, terminal):
     table.with_columns(b=1000 * (pl.col("b") + 40)).write_csv("north.csv")
     terminal.undo()
     mine = 'necessity = "No other way"\nrisks = "A helping party"\nmeasures = " "\n'
-    Path("mine.toml").write_text(mine)
-    line = "audit icu.toml north.csv -o page.html --record mine.toml"
+    record = Path("home-north/record.toml")
+    record.write_text(mine)
+    line = "audit icu.toml north.csv -o page.html"
     sealed(line)
     text = Path("page.html").read_text(encoding="utf-8")
     text = re.sub(r"<svg.*?</svg>|<style.*?</style>|<[^>]*>", " ", text, flags=re.DOTALL)
@@ -69,7 +70,7 @@ def test_f5_the_audit_is_the_page_that_an_officer_files(sealed, terminal):
         assert words in text, words
     assert re.search(r"What we would change first (No single|.{5,60}: .* -> \d+ %; )", text)
     assert not re.search(r"\bP\d\b(?!\))", text)  # never a number alone
-    Path("mine.toml").write_text("necesity = 1\n")
+    record.write_text("necesity = 1\n")
     sealed.refused(line, "'necesity'")
 
 

@@ -43,7 +43,6 @@ def audit(
     out: Annotated[Path | None, Option("-o", "--out", help="The page; a .json beside it.")] = None,
     public_rows: Public = None,
     sensitive: Sensitive = None,
-    record: Annotated[Path | None, Option(help="What the party files; else record.toml.")] = None,
     opens: Annotated[bool, Option("--open", help="Show it, or a .json, in a browser.")] = False,
 ) -> None:
     """Measure what the next file would give away, on a page to decide on; nothing leaves.
@@ -60,7 +59,7 @@ def audit(
     pages = _pages(out, data)
     session = owner.party(agreement)
     require_secret(session)
-    own = own_record(session, record)
+    own = own_record(session)
     rows = mapped.check(owner, session, data)
     with progress() as session.report:
         ready = make_ready(session, rows, looking=True, public_rows=public_rows)

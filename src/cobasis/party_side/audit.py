@@ -4,7 +4,6 @@ import hashlib
 import tomllib
 from collections.abc import Callable, Collection, Iterable
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -252,20 +251,24 @@ def typed_by(party: str) -> str:
     return f"typed by the holder of {party}'s key, proves no person"
 
 
-OWN = ("necessity", "risks", "measures", "advice")
+OWN = {
+    "necessity": "Necessity and proportion, in the party's words (art. 35)",
+    "risks": "Risks to the people",
+    "measures": "Measures against them",
+    "advice": "Advice of the officer, and of the people",
+}
+"""What a party files itself, by its name in record.toml, and its title on the page."""
 
 
-def own_record(session: PartySession, path: Path | None) -> dict[str, str]:
-    """Return what a party files itself, from a file or its home; empty where there is none."""
-    file = path or session.audits.parents[2] / "record.toml"
-    if path is None and not file.exists():
+def own_record(session: PartySession) -> dict[str, str]:
+    """Return what a party files itself, from its home folder; empty where nothing is there."""
+    file = session.audits.parents[2] / "record.toml"
+    if not file.exists():
         return {}
     try:
         found = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise OptionError(
-            f"'{file}' cannot be read as TOML: {error}. Correct it, or name another --record."
-        ) from error
+        raise OptionError(f"'{file}' cannot be read as TOML: {error}. Correct it.") from error
     wrong = [name for name, text in found.items() if name not in OWN or not isinstance(text, str)]
     if wrong:
         raise OptionError(

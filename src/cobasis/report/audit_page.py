@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from cobasis.algorithms.readable import Table
 from cobasis.features.contract import CategoryFeature, NumericFeature, columns_in
+from cobasis.party_side.audit import OWN
 from cobasis.privacy.audit.policy import COLLUSION, per_cent
 from cobasis.privacy.audit.report import AuditReport
 from cobasis.protocol.agreement import Agreement
@@ -113,16 +114,8 @@ def filed(agreement: Agreement, own: Mapping[str, str]) -> list[tuple[str, str]]
         ("Transfers", record.transfers),
         ("Retention", f"{keep:,} days at the analyst" if keep else ""),
         ("Security", record.security),
-        *((title, own.get(name, "")) for name, title in _OWN.items()),
+        *((title, own.get(name, "")) for name, title in OWN.items()),
     ]
-
-
-_OWN = {
-    "necessity": "Necessity and proportion, in the party's words (art. 35)",
-    "risks": "Risks to the people",
-    "measures": "Measures against them",
-    "advice": "Advice of the officer, and of the people",
-}
 
 
 def _some(names: Sequence[str]) -> str:
