@@ -69,19 +69,13 @@ def test_four_sentences_hold_this_tables_figures(report):
 
 def test_what_would_change_it_is_measured_and_the_cheapest_that_can_be_agreed_on_is_said(report):
     names = ", ".join(each.name for each in report.effects)
-    assert names == (
-        "as it is, 3 components, 1 component, random basis, numbers as int8, no labels, "
-        "noise 0.1, noise 0.4"
-    )
+    assert names == "as it is, 3 components, 1 component, random basis, numbers as int8"
     assert report.effects[0].alone == report["P2"].figures["linked"]
     assert report.first.startswith("Random basis: picked out of a list by an analyst alone 100 %")
     assert "points of right answers" in report.first
-    # noise without a guarantee, which halves most shares, is measured to compare
     upload = subject(np.random.default_rng(3).normal(size=(120, 1)), n_components=1)
     own = replace(OWN, n_components=1)
     found = audited(upload, settings=settings_of(upload, own))
-    noisy = next(each for each in found.effects if each.name == "noise 0.4")
-    assert noisy.leaked < 0.5 < found.effects[0].leaked
     assert found.first.startswith("No single change")
 
 

@@ -1,6 +1,5 @@
 """What each defence would come to: measured beside an upload, or while it is still a draft."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -41,15 +40,13 @@ def test_every_defence_has_a_line_in_one_order_with_what_it_wins_and_what_it_cos
     now = price["as it is"]
     assert "; ".join(price) == (
         "as it is; 16 components; 4 components; 2 components; random basis; numbers as int8; "
-        "public rows' basis; no labels; noise 0.1; noise 0.4; "
-        "epsilon 32, public rows' basis; epsilon 8, public rows' basis; "
+        "public rows' basis; epsilon 32, public rows' basis; epsilon 8, public rows' basis; "
         "epsilon 2, public rows' basis"
     )
     assert "left out" not in told
     content = [price[f"{size} components"].content for size in (2, 4, 16)]
     assert content == sorted(content)
-    assert all(price[name].leaked == 1 for name in price if not re.search("noise|epsilon", name))
-    assert price["noise 0.4"].leaked < price["noise 0.1"].leaked < 1
+    assert all(price[name].leaked == 1 for name in price if "epsilon" not in name)
     private, random = price["epsilon 2, public rows' basis"], price["random basis"]
     assert max(private.content, private.leaked) < 0.1
     assert random.content < now.content - 0.05
@@ -57,7 +54,7 @@ def test_every_defence_has_a_line_in_one_order_with_what_it_wins_and_what_it_cos
     for each in price.values():
         assert each.n_scored == 175
         assert each.accuracy_least <= each.accuracy <= each.accuracy_most
-    assert price["noise 0.4"].accuracy_least < price["noise 0.4"].accuracy_most
+    assert now.accuracy_least < now.accuracy_most
     worth = ["green", "amber", "red"]
     int8, more = (price[each].whole for each in ("numbers as int8", "16 components"))
     assert worth.index(int8) < worth.index(more)
@@ -94,11 +91,10 @@ def test_a_guarantee_is_played_where_a_ball_is_known_or_its_noise_is_agreed():
     price, told = priced(120, own=own)
     assert "Noise with a guarantee was left out" in told
     assert max(price[each].leaked for each in ("as it is", "4 components")) < 0.1
-    assert price["noise 0.1"].leaked > 0.5  # the other noise, in place of the agreed
     # and where there is one, through no basis that rows shape
     settings = settings_of(UPLOAD, OWN, budget=BUDGET)
     assert {each.basis for each in settings if each.budget is not None} == {"haar"}
-    assert len(settings_of(UPLOAD, own, sizes=(8, 4, 4))) == 6  # each once
+    assert len(settings_of(UPLOAD, own, sizes=(8, 4, 4))) == 3  # each once
 
 
 def test_what_leaves_is_played_as_it_is_stored_clipped_on_the_grid_and_with_its_labels():
@@ -114,8 +110,6 @@ def test_what_leaves_is_played_as_it_is_stored_clipped_on_the_grid_and_with_its_
     assert np.abs(found.release.rows).max() < 1e4
     assert 0.1 < np.mean(found.release.labels == LABELS) < 0.5
     assert (found.labels == LABELS).all()
-    bare = made(labels=False)
-    assert (bare.release.labels, len(bare.labels)) == (None, 350)  # a model is scored on the own
     for precision in ("fp16", "int8"):
         rows = made(precision=precision).release.rows
         values = np.unique(rows)

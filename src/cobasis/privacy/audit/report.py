@@ -54,13 +54,11 @@ def _first(effects: Sequence[Effect], *, task: str) -> str:
     found = [
         (_price(now, each), _shares(each)[share], share, each)
         for each in effects[1:]
-        # without labels no model is trained, and an agreement has noise in a [dp] section alone
-        if each.setting.labels and not each.setting.noise
         for share, was in before.items()
         if was >= max(before.values()) - _ALIKE and _shares(each)[share] <= was / 2
     ]
     if not found:
-        return "No single change that was tried, and can be agreed on, halves the largest share."
+        return "No single change that was tried halves the largest share."
     price, after, share, change = min(found, key=lambda each: each[:2])
     worth = "no price was measured"
     if now.accuracy is not None and change.accuracy is not None:

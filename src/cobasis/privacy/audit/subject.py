@@ -137,11 +137,8 @@ class Budget:
 class Setting:
     n_components: int
     basis: BasisName
-    # standard deviation as a share of the rows' root mean square distance from their mean
-    noise: float = 0.0
     budget: Budget | None = None
     precision: str = "fp64"
-    labels: bool = True  # whether they are sent
 
     def told_beside(self, own: "Setting") -> str:
         """Return in words how it differs from the upload's own setting."""
@@ -150,8 +147,6 @@ class Setting:
             f"{size:,} component{'s' * (size > 1)}": size != own.n_components,
             f"epsilon {epsilon:g}": epsilon and self.budget != own.budget,
             f"{_KINDS.get(self.basis, self.basis)} basis": self.basis != own.basis,
-            f"noise {self.noise:g}": self.noise,
             f"numbers as {self.precision}": self.precision != own.precision,
-            "no labels": not self.labels,
         }
         return ", ".join(words for words, differs in told.items() if differs) or "as it is"

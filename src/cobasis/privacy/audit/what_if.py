@@ -1,4 +1,4 @@
-"""What would change the figures: other components, bases, noise, precisions; and what it costs."""
+"""What would change the figures and may be agreed on: components, basis, precision, noise."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from cobasis.privacy.audit.subject import Budget, Setting, Subject
 from cobasis.privacy.mechanism import calibrated, noised, randomised
 from cobasis.privacy.sensitivity import sensitivity_of
 
-_NOISE, _EPSILON = (0.1, 0.4), (32.0, 8.0, 2.0)
+_EPSILON = (32.0, 8.0, 2.0)
 
 _ROWS, _ROWS_OF_CONTENT = 240, 1000
 """So many people are enough to compare settings."""
@@ -44,9 +44,6 @@ def settings_of(
     public = subject.public_rows is not None
     if public:
         found.append(replace(own, basis="public"))
-    if subject.classes is not None:
-        found.append(replace(own, labels=False))
-    found += [replace(own, budget=None, noise=each) for each in _NOISE]
     if budget is not None:
         basis = own.basis if BASES[own.basis].under_dp else "public" if public else "haar"
         budgets = (replace(budget, epsilon=each) for each in _EPSILON)
@@ -124,8 +121,7 @@ def basis_of(subject: Subject, setting: Setting, *, own: Setting, key: bytes) ->
 
 
 def as_set(subject: Subject, *, basis: Matrix, setting: Setting, key: bytes) -> Subject:
-    budget, rows, clipped = setting.budget, subject.rows @ basis, None
-    sent = subject.labels if setting.labels else None
+    budget, rows, clipped, sent = setting.budget, subject.rows @ basis, None, subject.labels
     if budget is not None:
         clipped = budget.clipped(subject.rows)
         moved = sensitivity_of(
@@ -141,16 +137,13 @@ def as_set(subject: Subject, *, basis: Matrix, setting: Setting, key: bytes) -> 
                 epsilon=budget.label_epsilon / budget.rows_per_person,
                 n_classes=budget.n_classes,
             )
-    if setting.noise:
-        spread = float(np.sqrt(((rows - rows.mean(axis=0)) ** 2).sum(axis=1).mean()))
-        rows = rows + setting.noise * spread * KeyStream(key, "audit/noise").normal(rows.shape)
     return replace(
         subject,
         basis=basis,
         release=Release(rows=_stored(rows, setting.precision), labels=sent),
         clipped=clipped,
         precision=setting.precision,
-        noisy=budget is not None or setting.noise > 0,
+        noisy=budget is not None,
     )
 
 
@@ -166,15 +159,13 @@ def _stored(rows: Matrix, precision: str) -> Matrix:
 
 def accuracies(subject: Subject, *, task: str, seed: int) -> list[float]:
     """Fit a ridge model on half of the released rows and score it on the other half: thrice."""
-    # Fitted on labels as they are sent, or on the table's own where none are: what the rows are
-    # worth to whoever has labels from elsewhere. Scored on the table's own, and on rows through the
-    # basis without noise, which is how a party predicts.
-    labels = subject.labels
-    if labels is None or task == "representation" or subject.n_rows < _FEWEST:
+    # Fitted on labels as they are sent. Scored on the table's own, and on rows through the basis
+    # without noise, which is how a party predicts.
+    labels, taught = subject.labels, subject.release.labels
+    if labels is None or taught is None or task == "representation" or subject.n_rows < _FEWEST:
         return []
     from sklearn.linear_model import RidgeClassifierCV, RidgeCV  # noqa: PLC0415 -- a second to load
 
-    taught = labels if subject.release.labels is None else subject.release.labels
     rows, exact = subject.release.rows, subject.rows @ subject.basis
     rng, scores = np.random.default_rng(seed), []
     for _ in range(_SPLITS):
@@ -221,7 +212,6 @@ def _beside(subject: Subject, budget: Budget | None) -> Iterator[str]:
     if subject.labels is not None and subject.classes is not None:
         often = np.unique(subject.labels, return_counts=True)[1].max() / subject.n_rows
         yield f"Always answering the most frequent class is right for {per_cent(often)}."
-        yield "Without labels the analyst trains nothing: its figure is for whoever has others."
     if budget is None:
         yield (
             "Noise with a guarantee was left out: rows are clipped to a ball that must not come "
