@@ -42,7 +42,7 @@ def test_a_whole_round_verifies_fits_included_and_where_nothing_is_it_is_refused
         "upload": 3,
         "payload": 3,
         "return": 3,
-        "removal": 2,
+        "removal": 1,
         "fit": 3,
     }
     for folder, words in ((done.inbox, "nothing"), (done.folder / "nowhere", "no folder")):

@@ -134,8 +134,7 @@ class Consortium:
 
     def desk(self):
         """The analyst's, as every command opens it."""
-        told = {"identity": self.lab, "path": self.agreement_path, "outbox": self.root / "out"}
-        return AnalystSession(self.agreement, **told)
+        return AnalystSession(self.agreement, identity=self.lab, path=self.agreement_path)
 
     def reply(self, name, number=-1):
         desk = self.desk()

@@ -51,7 +51,7 @@ class Summing(Consortium):
         assert {each.verdict for each in self.receive(*(names or NAMES)).values()} == {"accepted"}
 
     def run(self, *, anew=False, **options):
-        for path in (self.root / "out").glob("*") if anew else ():
+        for path in (self.root / "outbox").glob("*") if anew else ():
             path.unlink()
         return run(self.desk(), **options)
 
@@ -73,7 +73,7 @@ class Summing(Consortium):
         return self.tell()
 
     def accept(self, name="north", *, number=1):
-        path = self.root / "out" / f"icu.{name}.{number}-return"
+        path = self.root / "outbox" / f"icu.{name}.{number}-return"
         return accept(self.session(name), path)
 
     def tell(self, name="north"):

@@ -75,7 +75,7 @@ def _visible(site):
 
     for path in found("north/*.upload", "north/*.span", "icu.round/received/*"):
         yield path, site.lab, PEOPLE[path.stem]
-    for path in found("out/*-return", "out/*-span"):
+    for path in found("outbox/*-return", "outbox/*-span"):
         yield path, PEOPLE[path.name.split(".")[1]], site.lab
     for path in found("*.secret"):
         yield path, PEOPLE[path.stem], PEOPLE["north"]
@@ -119,7 +119,7 @@ def _two_models(site):
 
 def _other_returns(site):
     returns = {
-        path.name.split(".")[1]: file_digest(path) for path in site.root.glob("out/*-return")
+        path.name.split(".")[1]: file_digest(path) for path in site.root.glob("outbox/*-return")
     }
     if returns != getattr(site.desk().history.outcome, "returns", {}):
         yield "the returns are not the transcript's"

@@ -118,14 +118,14 @@ def removal_of(session: AnalystSession, party: str) -> Removal:
     )
 
 
-def _write(session: AnalystSession, removal: Removal, *, to: Path) -> tuple[Path, Path]:
+def _write(session: AnalystSession, removal: Removal) -> tuple[Path, Path]:
     """Write the certificate, signed, and its text for people; rounds of a server share outbox/."""
-    make_folder(to)
+    make_folder(session.outbox)
     told = {**asdict(removal), "gone": list(removal.gone), "not_gone": list(removal.not_gone)}
     signature = session.identity.sign(_SIGNED + canonical_json(told)).hex()
     data = {"format": FORMAT, "removal": told, "signature": signature}
     stem = f"{stem_of(session.path)}.removal-{removal.party}"
-    paths = to / f"{stem}.json", to / f"{stem}.txt"
+    paths = session.outbox / f"{stem}.json", session.outbox / f"{stem}.txt"
     write_whole(paths[0], canonical_json(data) + b"\n")
     write_whole(paths[1], removal.text().encode())
     return paths
@@ -155,14 +155,13 @@ def remove(
     parties: Sequence[str],
     *,
     realign: bool = False,
-    cluster: str | None = None,
 ) -> Removed:
     """Take parties' rows out, train once without them, and certify what is and is not gone."""
     with session.at_work() as history:
         session.require_kept()
         session.refuse_revoked(out={*parties, *history.removed, *history.without})
         told = {party: {"party": party, "files": _files_of(session, party)} for party in parties}
-        concluded = _concluded(session, told, realign=realign, cluster=cluster)
+        concluded = _concluded(session, told, realign=realign)
         # Files go after the transcript's line. A kill in between leaves files of somebody who is
         # removed by the record: no command reads them, `receive` refuses the party, and the same
         # command deletes them. Files that go first would be missed by a round that still needs
@@ -180,12 +179,9 @@ def remove(
                 remove_tree(path)
         if history.outcome is not None:  # a kill after the line leaves older ones
             delete_targets(session, but=history.outcome.alignment)
-        paths: list[Path] = []
-        for removal in removals:
-            _write(session, removal, to=session.work.certificates)
-            paths += _write(session, removal, to=session.outbox)
+        files = tuple(path for each in removals for path in _write(session, each))
         session.tell()
-    return Removed(removals=removals, files=tuple(paths), concluded=concluded)
+    return Removed(removals=removals, files=files, concluded=concluded)
 
 
 def _concluded(
@@ -193,7 +189,6 @@ def _concluded(
     told: Mapping[str, Mapping[str, Any]],
     *,
     realign: bool,
-    cluster: str | None,
 ) -> Concluded | None:
     """Record who leaves, and train without them where they shaped what is in use."""
     before, staying = session.history.outcome, None
@@ -214,7 +209,6 @@ def _concluded(
         event=REMOVED,
         told={**told[last], "realigned": realign},
         realign=realign,
-        cluster=cluster,
     )
 
 

@@ -57,7 +57,6 @@ class WorkFolder:
         self.incoming = path / "incoming"
         self.alignments = path / "alignment"
         self.models = path / "models"
-        self.certificates = path / "certificates"
         self.span = path / "span.safetensors"
         self.findings = path / "findings.json"
 
@@ -82,7 +81,6 @@ class AnalystSession(Hidden):
         identity: Identity,
         path: Path,
         sealed: bool = True,
-        outbox: Path | None = None,
     ) -> None:
         enrolled = analyst_of(agreement)
         self.identity = enrolled_key(identity, enrolled)
@@ -92,7 +90,7 @@ class AnalystSession(Hidden):
         self.enrolled = {each.name: each for each in agreement.enrolled}
         self.work = work_folder(path)
         self.news = path.with_name(f"{stem_of(path)}{NEWS}")
-        self.outbox = outbox or path.with_name("outbox")
+        self.outbox = path.with_name("outbox")
         self.report: Report = silent
 
     @property
@@ -290,8 +288,8 @@ class AnalystSession(Hidden):
         write_whole(self.news, told.text(self.identity.sign), mode=0o644)
 
 
-def session_of(path: Path, identity: Identity, *, outbox: Path | None = None) -> AnalystSession:
+def session_of(path: Path, identity: Identity) -> AnalystSession:
     found = read_agreement(path)  # with .sig files alone it is for receive to seal it
     signed = bool(found.signatures) or sealed_path(path).exists()
     agreement = sealed_agreement(path) if signed else found.agreement
-    return AnalystSession(agreement, identity=identity, path=path, sealed=signed, outbox=outbox)
+    return AnalystSession(agreement, identity=identity, path=path, sealed=signed)

@@ -115,9 +115,7 @@ class Holder(Home):
             agreement, home=self.home, name=self.name, passphrase=self.passphrase, sealed=sealed
         )
 
-    def analyst(
-        self, agreement: Path, *, sealed: bool = True, outbox: Path | None = None
-    ) -> AnalystSession:
+    def analyst(self, agreement: Path, *, sealed: bool = True) -> AnalystSession:
         """Open the analyst's session of a round; IdentityError for a party's key."""
         who = self.who(read_agreement(agreement).agreement)
         if who.role != "analyst":
@@ -125,7 +123,7 @@ class Holder(Home):
                 "you are a party of this round (your key says so), and this is the analyst's "
                 "command. A party's are sign, send, accept, predict, score, export and forget."
             )
-        session = session_of(agreement, self.identity(who.name), outbox=outbox)
+        session = session_of(agreement, self.identity(who.name))
         if sealed:
             session.require_sealed()
         return session

@@ -36,9 +36,6 @@ from cobasis.report.pages import as_csv, render_card, write_files
 from cobasis.report.table import rows_of, small_cells, write_table
 from cobasis.statistics.effect_table import EffectTable
 
-Outbox = Annotated[Path | None, Option("-o", "--out", help="Folder to write to; else outbox/.")]
-Cluster = Annotated[str | None, Option(help="Address of a Dask scheduler to train on.")]
-
 
 @grouped
 def run(
@@ -47,9 +44,8 @@ def run(
     without: Annotated[list[str] | None, Option(help="Go on without a party; repeat.")] = None,
     again: Annotated[list[str] | None, Option("--with", help="Take a party in again.")] = None,
     model: Annotated[ModelName | None, Option(help="Another family that is agreed.")] = None,
-    cluster: Cluster = None,
+    cluster: Annotated[str | None, Option(help="Address of a Dask scheduler to train on.")] = None,
     scores: Annotated[bool, Option(help="Cross-validate every agreed family.")] = True,
-    out: Outbox = None,
     yes: Yes = False,
 ) -> None:
     """End the exchange that is open, and seal one file to each party: a span, or a return.
@@ -59,7 +55,7 @@ def run(
 
     Example: cobasis run icu.toml
     """
-    session = owner.analyst(alone(agreement), outbox=out)
+    session = owner.analyst(alone(agreement))
     session.require_kept()
     told: dict[str, Any] = {"without": without or [], "again": again or []}
     new: tuple[str, ...] = ()
@@ -178,8 +174,6 @@ def remove(
         list[Path], Argument(metavar="[AGREEMENT] PARTY...", help="Who leaves, by name.")
     ],
     realign: Annotated[bool, Option("--realign", help="Also make a new target.")] = False,
-    cluster: Cluster = None,
-    out: Outbox = None,
 ) -> None:
     """Delete what parties sent, train once without them, and certify what is and is not gone.
 
@@ -189,9 +183,9 @@ def remove(
     parties = [str(each) for each in rest]
     if not parties:
         raise OptionError("this command wants the name of a party: cobasis remove icu.toml NAME.")
-    session = owner.analyst(path, outbox=out)
+    session = owner.analyst(path)
     with progress() as session.report:
-        done = take_out(session, parties, realign=realign, cluster=cluster)
+        done = take_out(session, parties, realign=realign)
     written = {} if done.concluded is None else done.concluded.written
     drawn = [] if done.concluded is None else [write_card(done.concluded.card, path)]
     last = done.removals[-1]

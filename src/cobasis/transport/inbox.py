@@ -54,8 +54,8 @@ or without a name, the newest of anybody's."""
 
 MOST_OPEN = 4  # so many files of one kind a party may have on their way, or waiting
 
-STATEMENTS, STATEMENT, OUTBOX = ".server", ".statement", "outbox"
-"""Folders beside the rounds: of the certificate and what analysts signed about it; of replies."""
+STATEMENTS, STATEMENT = ".server", ".statement"
+"""The folder beside the rounds of the certificate and of what analysts signed about it."""
 
 REFUSED = {"refused", "passed over"}  # verdicts by which a file was not taken
 
@@ -222,7 +222,7 @@ class Served:
     def out(self, what: str, *, party: str) -> Path | None:
         stem = stem_of(self.path)
         if what in {f"{each.number}-{each.reply}" for each in exchanges(self.agreement)}:
-            return self.path.parent / OUTBOX / f"{stem}.{party}.{what}"
+            return self.path.with_name("outbox") / f"{stem}.{party}.{what}"
         if what == SECRET[:-1]:
             return Inbox(self.path).secret(party)
         if what.startswith(SECRET) and what.removeprefix(SECRET) in self.agreement.parties:

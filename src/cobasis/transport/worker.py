@@ -31,7 +31,7 @@ from cobasis.errors import (
 from cobasis.keys.identity import Identity
 from cobasis.protocol.agreement import moment_of
 from cobasis.transport.certificate import Statement, certificate_at, pin_of
-from cobasis.transport.inbox import OUTBOX, STATEMENT, STATEMENTS, Inbox, Served, rounds
+from cobasis.transport.inbox import STATEMENT, STATEMENTS, Inbox, Served, rounds
 
 LOG = logging.getLogger("cobasis.worker")
 
@@ -83,7 +83,7 @@ class Worker:
         if self._seen.get(path) == stands:
             return
         first, self._seen[path] = path not in self._seen, stands
-        session = session_of(path, self.identity, outbox=self.folder / OUTBOX)
+        session = session_of(path, self.identity)
         self._receive(session)
         if self.runs and session.sealed:
             self._end(session, first)

@@ -106,4 +106,4 @@ def test_rows_that_determine_nothing_end_without_a_return(make):
     stepping.table = lambda name: written(stepping, name, apart)
     with pytest.raises(EstimateError, match="separation"):
         finished(stepping)
-    assert not [*(stepping.root / "out").glob("*.2-return")]
+    assert not [*(stepping.root / "outbox").glob("*.2-return")]

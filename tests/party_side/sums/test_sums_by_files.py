@@ -172,7 +172,7 @@ def test_sums_under_other_masks_and_a_total_that_no_rows_have_end_nowhere(site):
     with pytest.raises(MessageError, match="add up to what no rows have"):
         site.run()
     assert not site.desk().history.outcome
-    assert not (site.root / "out").exists()
+    assert not (site.root / "outbox").exists()
 
 
 def test_a_signature_without_a_key_for_masks_or_with_anothers_is_none(site):
