@@ -22,7 +22,6 @@ from cobasis.protocol.baseline import BaselineTable
 from cobasis.protocol.card import ModelCard
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import Return
-from cobasis.protocol.scores import Worth
 from cobasis.protocol.span_lines import SpanLine
 from cobasis.protocol.sums import SumsResult
 from cobasis.statistics.coefficients import CoefficientTable
@@ -39,9 +38,7 @@ class Concluded:
     # of families, cross-validated
     scores: Mapping[ModelName, Mapping[str, Figure | None]] = field(default_factory=dict)
     sums: SumsResult | None = None
-    table: BaselineTable | None = None
-    coefficients: CoefficientTable | None = None  # of sums, which all can make
-    worth: Worth | None = None  # of the second exchange of sums
+    table: BaselineTable | CoefficientTable | None = None  # of sums, which all can make
 
 
 _NUMBERS_DEPEND_ON = ("cobasis", "numpy", "scipy", "scikit-learn")

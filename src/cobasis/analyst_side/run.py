@@ -225,7 +225,7 @@ def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
     result = analyst.run()
     told: Any = {"model": result.model, "n_rows": result.total.n_rows, "sums": result}
     if (fit := result.model.fit) and fit.finished:
-        told["coefficients"] = coefficients_of(fit, session.agreement)
+        told["table"] = coefficients_of(fit, session.agreement)
     return _returned(session, plan, analyst, **told)
 
 
@@ -274,16 +274,16 @@ def _returned(
     made = Outcome(uploads=files, model=family, model_sha256=digest, n_rows=n_rows)
     returned = [*analyst.returns(model)]
     made_of: Any = {"consensus": None, "anchor_tag": None, "n_rows": n_rows}
-    made_of |= {"evidence": "cannot tell", "scores": worth and worth.told()}
+    made_of |= {"evidence": "cannot tell", "scores": worth.told() if worth else {}}
     if worth is not None:
         columns = zip(session.agreement.columns, worth.importance, strict=False)
         made_of["importance"] = dict(columns)  # of no column where not asked, or of nobody's rows
     card = make_card(session.agreement, returned[0], **made_of)
-    told = {"without": list(plan.without), "missing": [], "exchange": plan.exchange.number}
-    told |= {"finished": True} if "coefficients" in more else {}
+    told = plan.away | {"exchange": plan.exchange.number}
+    told |= {"finished": True} if model is not None and "table" in more else {}
     end = Conclusion(session, made, event=RUN, told=told, exchange=plan.exchange)
     end.send(returned, card=card)
-    return end.record(card=card, worth=worth, **more)
+    return end.record(card=card, **more)
 
 
 def delete_targets(session: AnalystSession, *, but: str) -> None:

@@ -267,6 +267,7 @@ class AnalystSession(Hidden):
             Receipt(transcript=each.line, **of, **{name: getattr(each, name) for name in shared})
             for each in files
         ]
+        same = ("ended", "without", "removed", "attempt", "last", "halted")
         proposed = {name for number, name in history.files if number == 1}
         told = News(
             **of,
@@ -274,15 +275,10 @@ class AnalystSession(Hidden):
             agreed=tuple(name for name in everybody if name in history.agreed),
             sealed=history.agreed_at if len(history.agreed) == len(everybody) else "",
             receipts=tuple(sign_receipt(each, self.identity.sign) for each in receipts),
-            ended=history.ended,
+            **{name: getattr(history, name) for name in same},
             trained_on=() if history.outcome is None else tuple(history.outcome.uploads),
-            without=history.without,
-            removed=history.removed,
-            attempt=history.attempt,
-            last=history.last,
             # where receipts tell it, news stay such as the version before can read
             spanned=() if {*history.contributors} == proposed else history.contributors,
-            halted=history.halted,
             revoked=tuple(history.revoked.values()),
         )
         write_whole(self.news, told.text(self.identity.sign), mode=0o644)

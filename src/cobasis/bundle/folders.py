@@ -7,7 +7,7 @@ not at all, so that a run that was killed at any moment goes on where the last o
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -54,13 +54,6 @@ class UploadFolder(View[Payload]):
             found[payload.party] = payload
         payloads = dict(sorted(found.items()))
         super().__init__(payloads, read=payloads.__getitem__)  # their numbers stay on disk
-
-
-class _Place(NamedTuple):
-    shard: int
-    offset: int
-    shape: tuple[int, ...]
-    determination: float
 
 
 class FitFolder(Fits):
@@ -156,14 +149,14 @@ class FitFolder(Fits):
             )
 
     def __getitem__(self, party: str) -> Fit:
-        found: Fit | _Place = self.data[party]
+        found = self.data[party]
         if isinstance(found, Fit):
             return found
-        shard, offset, shape, determination = found
-        change: Matrix = np.empty(shape, _NUMBERS)
+        shard, place, determination = found
+        change: Matrix = np.empty(place.shape, _NUMBERS)
         path = self._shard_path(shard)
         what = f"the fit of party '{party}' in '{path}'"
-        read_array(path, change, offset=offset, stamp=self._shards[shard], what=what)
+        read_array(path, change, offset=place.offset, stamp=self._shards[shard], what=what)
         return Fit(change_of_basis=change, determination=determination)
 
     def _shard_path(self, number: int) -> Path:
@@ -182,4 +175,4 @@ class FitFolder(Fits):
             ) from None
         self._shards[number] = header.stamp
         for (name, place), each in fits:
-            self.data[name.removeprefix(_TENSOR)] = _Place(number, place.offset, place.shape, each)
+            self.data[name.removeprefix(_TENSOR)] = number, place, each

@@ -114,7 +114,7 @@ def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
         noisy = ["The total has noise, under which no rows are counted."]
         yield from wrapped(f"The total: {sums.aggregate}") if sums.total.n_rows else noisy
     yield from worth_in_words(concluded.card)
-    yield from found_in_words(concluded.table or concluded.coefficients, to=table)
+    yield from found_in_words(concluded.table, to=table)
     if outcome.model:
         rows = f"{outcome.n_rows:,} rows" if outcome.n_rows else "rows"
         who = f"{rows} of {listed(outcome.uploads)}"
@@ -129,7 +129,7 @@ def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
         yield f"  {family:16}{here:26}{new}"
     if outcome.target_carries:
         yield from wrapped(f"The target descends from {listed(outcome.target_carries)}.")
-    thing = "model" if concluded.table is None else "table"
+    thing = "table" if isinstance(concluded.table, BaselineTable) else "model"
     yield f"Who and what made the {thing}: {card}"
 
 
@@ -148,8 +148,7 @@ def _say(owner: Owner, session: AnalystSession, found: RunResult) -> None:
     if concluded is not None:
         card = write_card(concluded.card, session.path)
         table = card.with_name(card.name.replace(".card.html", ".table"))
-        tabled = concluded.table or concluded.coefficients
-        told |= {**_told(concluded, card=card), "table": tabled and table}
+        told |= {**_told(concluded, card=card), "table": concluded.table and table}
         lines += _lines(concluded, card=card, table=table)
     if not plan.attempt:
         send = f"Send each party its own file, and {session.news.name} to everybody."

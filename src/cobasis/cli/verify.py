@@ -1,7 +1,6 @@
 """``cobasis verify`` and ``inspect``: what anybody can check of a round, and of one file."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,8 +73,7 @@ def inspect(
         kind, n_bytes = PLAIN[plain], file.stat().st_size
         told |= {"kind": kind, "n_bytes": n_bytes, "n_recipients": 0, "signature": "not checked"}
         whole = text_of(file).splitlines() if plain == "agreement" else []
-        shown = ("".join(each if each.isprintable() else "?" for each in line) for line in whole)
-        lines = [f"{file}: {n_bytes:,} bytes, not sealed: {kind}", *shown]
+        lines = [f"{file}: {n_bytes:,} bytes, not sealed: {kind}", *whole]
     else:
         unseal = None if name is None else owner.identity(name).unseal
         known = None if agreement is None else signers(read_agreement(agreement).agreement)
@@ -85,19 +83,8 @@ def inspect(
         if found.manifest is not None:
             manifest = json.loads(found.manifest.encoded())
             told |= {"manifest": manifest, "round": found.manifest.round_id}
-            lines = [f"signature: {found.signature}", *_said("manifest", manifest)]
+            shown = json.dumps(manifest, indent=2, sort_keys=True).splitlines()
+            lines = [f"signature: {found.signature}", *shown]
         lead = f"{file}: {seal.n_bytes:,} bytes, sealed for {seal.n_recipients} recipient(s)"
         lines = [lead, *lines]
     owner.say(lines, command="inspect", path=file, **told)
-
-
-def _said(word: str, what: object, *, lead: str = "") -> Iterator[str]:
-    if isinstance(what, list):
-        for each in what:
-            yield from _said(word, each, lead=lead)
-    elif isinstance(what, dict):
-        yield from wrapped(f"{word}:", lead=lead)
-        for name, each in sorted(what.items()):
-            yield from _said(name, each, lead=f"{lead}  ")
-    elif what is not None:
-        yield from wrapped(f"{word} {what}", lead=lead)

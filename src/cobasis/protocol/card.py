@@ -89,10 +89,7 @@ def make_card(
     consensus: "ConsensusSpan | None",
     anchor_tag: bytes | None,
     n_rows: int,
-    evidence: Evidence,
-    scores: Mapping[str, float] | None = None,
-    shares: tuple[float, ...] = (),
-    importance: Mapping[str, tuple[float, float]] | None = None,
+    **said: Any,  # noqa: ANN401 -- fields that rest on the analyst's word
 ) -> ModelCard:
     model = returned.model if isinstance(returned.model, Chain) else None
     gives = _gives(agreement, model)
@@ -109,10 +106,7 @@ def make_card(
         target_carries=returned.target_carries,
         n_rows=round(n_rows, -1),
         facts=tuple(_facts(agreement)),
-        evidence=evidence,
-        scores=dict(scores or {}),
-        shares=shares,
-        importance=dict(importance or {}),
+        **said,
         limits=tuple(_limits(agreement, returned, gives=gives)),
         anchor_tag=None if anchor_tag is None else anchor_tag.hex(),
         model_sha256=_sha256(model),

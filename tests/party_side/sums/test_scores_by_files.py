@@ -37,7 +37,7 @@ def test_scores_make_probabilities_and_the_first_model_is_of_use_without_them(sc
     np.testing.assert_array_equal(last.predict(table), first.predict(table))
     told = card(scoring, "north")
     assert told.gives == "probabilities"
-    assert told.scores == made.worth.told()
+    assert told.scores == made.card.scores
     assert told.scores["rows"] > 100
     assert f"On {told.scores['rows']:,.0f} rows that all parties held back" in render_card(told)
     with pytest.raises(StepError, match="no key for masks"):
@@ -96,7 +96,7 @@ def test_the_model_that_was_scored_is_found_under_another_versions_name(scoring)
     with pytest.raises(RetentionError, match="Restore the folder"):
         scoring.run()
     away.write_bytes(kept)
-    assert scoring.run().concluded.worth.n_rows > 0
+    assert scoring.run().concluded.card.scores["rows"] > 0
 
 
 def test_a_party_without_a_held_back_row_takes_part_in_later_rounds(make):

@@ -41,14 +41,14 @@ def written(site, name, change):
 
 
 def finished(site):
-    while (concluded := site.step()).coefficients is None:
+    while (concluded := site.step()).table is None:
         pass
     return concluded
 
 
 def test_steps_end_with_the_pooled_table_at_everybody(stepping):
     first = stepping.step()
-    assert first.coefficients is None
+    assert first.table is None
     north = stepping.session("north")
     assert found_in(north, north.round.accepted()) is None
     assert north.upcoming.number == 2
@@ -59,7 +59,7 @@ def test_steps_end_with_the_pooled_table_at_everybody(stepping):
         score(north, table=stepping.table("north"))
     assert score_quietly(north).remarks == ()  # of `accept`, which advises no score of a step
     concluded = finished(stepping)
-    told = [each.estimate for each in concluded.coefficients.lines]
+    told = [each.estimate for each in concluded.table.lines]
     assert told[1:] == pytest.approx([0.07, 0.8], rel=0.4)
     for name in NAMES:
         session = stepping.session(name)
