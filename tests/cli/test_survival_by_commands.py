@@ -57,7 +57,7 @@ def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(coba
     written()
     found = cobasis.json("audit icu.toml north.csv", by="north")
     [cells] = [each for each in found["findings"] if each["id"] == "S3"]
-    assert cells["figures"]["few_leavers"] > 10
+    assert cells["figures"]["small_cells"] > 10
     cobasis.send()
     ran = cobasis.run().stdout
     cobasis.accept()

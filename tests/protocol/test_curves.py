@@ -143,7 +143,7 @@ def test_all_rows_make_one_curve_without_a_label():
     assert sum(curve.events + curve.censored) == (time <= 730).sum()  # and the others stayed
     north = party("north", made.agreement)
     north.prepare(LUNG.select("age")[:9], LUNG[:9].with_columns(time=91.0 * np.arange(9) + 1))
-    assert north.few_leavers == 1  # five by the first time, four by the second
+    assert north.small_cells == 1  # nine of one age; five by the first time, four by the second
     died = LUNG.with_columns(time=300.0, event=1)  # of all the mean is known, however late
     late = agreed(died, (365.0, 730.0), horizons=(730.0,)).outcome
     found, _ = counted(agree(**FIELDS, outcome=late), died)

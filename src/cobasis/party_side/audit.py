@@ -126,7 +126,6 @@ def _sums_facts(made: Summed) -> SumsFacts:
         least=n_rows + others * least,
         most=min(terms.most_rows_in_all, n_rows + others * most),
         small_cells=made.party.small_cells,
-        few_leavers=made.party.few_leavers,
         counted=counted,
     )
 

@@ -20,7 +20,7 @@ from cobasis.features.maps import range_of
 from cobasis.features.outcome import VALUE, Records, part_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.curves import Curves, curves_of
-from cobasis.protocol.totals import AnyLayout, Integers, cut, n_small, void
+from cobasis.protocol.totals import AnyLayout, Integers, cut, n_small, require
 from cobasis.strict_json import IF_ANY, Strict
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ class TableLayout(AnyLayout):
         return np.concatenate([whole[groups == at].sum(axis=0) for at in range(self.n_groups)])
 
     def small_cells(self, sums: Integers, *, few: int) -> int:
-        return n_small(np.hstack([each for *_, each in self.parts(sums)]) >> self.bits, few=few)
+        cells = np.hstack([each for *_, each in self.parts(sums)]) >> self.bits
+        left = self.leavers(sums).sum(axis=1)  # in each interval, by groups
+        return n_small(np.hstack([cells, left]), few=few)
 
 
 def _summands(column: Matrix, each: NumericFeature, *, n_bins: int) -> Matrix:
@@ -160,8 +162,7 @@ def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) ->
     for _, moments, cells in whole.parts(sums):
         good = good and _fits(moments, cells, counts=counts, unit=unit)
     left = sums[:, sums.shape[1] - 2 * len(layout.grid) :]
-    if not (good and _fits(left[:, :0], left, counts=counts, unit=unit)):
-        raise void()
+    require(good and _fits(left[:, :0], left, counts=counts, unit=unit))
     return BaselineTable(
         round_id=agreement.round_id,
         agreement=agreement.digest().hex(),

@@ -19,7 +19,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.models import FAMILIES, RegressionName
 from cobasis.models.chain import Chain, regression_chain
 from cobasis.models.regressions import RegressionFit
-from cobasis.protocol.totals import AnyLayout, Integers, bounded, n_small, void
+from cobasis.protocol.totals import AnyLayout, Integers, bounded, n_small, require
 from cobasis.statistics.ascent import (
     Slopes,
     ascend,
@@ -214,8 +214,7 @@ class _Total:
         # a column lies from -1 to 1, so its square adds no more than the one before it
         sizes = np.diagonal(self.tables, axis1=1, axis2=2)
         off = self.n_rows / layout.scales[-1]
-        if not (good and (sizes >= -off).all() and (sizes <= sizes[:, :1] + off).all()):
-            raise void()
+        require(good and (sizes >= -off).all() and (sizes <= sizes[:, :1] + off).all())
 
     def slopes(self, weights: Matrix, deaths: Matrix) -> Slopes:
         found = Slopes(

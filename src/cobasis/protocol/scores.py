@@ -15,7 +15,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KeyStream
 from cobasis.models.chain import Chain
 from cobasis.models.passes import Labels
-from cobasis.protocol.totals import AnyLayout, Integers, cut, n_small, void
+from cobasis.protocol.totals import AnyLayout, Integers, cut, n_small, require
 
 TEMPERATURES = np.logspace(-1, 2, 61)
 """By which scores are multiplied to become logits; twelve per cent apart."""
@@ -162,8 +162,7 @@ def _of_classes(words: Integers, layout: ScoreLayout) -> Worth:
     good = right <= n_rows <= layout.most_rows and words.min() >= 0
     good = good and counts.sum() == n_rows and losses.max() <= n_rows * unit
     good = good and np.array_equal(histogram.sum(axis=2)[:, 1], counts[layout.shown])
-    if not (good and bool((histogram.sum(axis=(1, 2)) == n_rows).all())):
-        raise void()
+    require(good and (histogram.sum(axis=(1, 2)) == n_rows).all())
     if not n_rows:
         return Worth(n_rows=0, figures={})
     from scipy.stats import binomtest  # noqa: PLC0415 -- as above
@@ -197,8 +196,7 @@ def _importance(
     n_rows, scale = int(words[0]), 1 << layout.bits
     sums, squares = words[1:].reshape(-1, 2).T / scale
     good = 0 <= n_rows <= worth.n_rows and bool((squares >= 0).all())
-    if not (good and (np.maximum(np.abs(sums), squares) <= n_rows).all()):
-        raise void()
+    require(good and (np.maximum(np.abs(sums), squares) <= n_rows).all())
     if n_rows:
         falls, errors = unit * sums / n_rows, 2 * unit * np.sqrt(squares) / n_rows
         yield from zip(falls.tolist(), errors.tolist(), strict=True)
@@ -219,8 +217,7 @@ def _of_numbers(
     n_rows, rest = divmod(int(words[0]), unit)
     off, squares, sums, powers = (words[1:] / unit).tolist()
     good = not rest and 0 <= n_rows <= layout.most_rows and min(off, squares, powers) >= 0
-    if not (good and max(off, squares, abs(sums), powers) <= n_rows):
-        raise void()
+    require(good and max(off, squares, abs(sums), powers) <= n_rows)
     if not n_rows:
         return Worth(n_rows=0, figures={}), 0.0
     spread = powers - sums**2 / n_rows

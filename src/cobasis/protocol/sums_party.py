@@ -67,7 +67,6 @@ class SumsParty(Explaining):
         self._key, self._keys, self._simulated, self._attempt = key, keys, simulated, attempt
         # cells of few people, this party's own, of what the sums count; None where they count none
         self.small_cells: int | None = None
-        self.few_leavers: int | None = None  # and intervals of time in which few left
         self.common: tuple[float, ...] = ()  # what two own rows have in common under each map
         self._sent = set[int]()  # exchanges of which the sums were made
         self._model: Chain | None = None
@@ -105,8 +104,6 @@ class SumsParty(Explaining):
         if isinstance(layout, Layout):
             n_waves = (getattr(each, "n_waves", 0) for each in self.terms.maps)
             self.common = layout.common(found, n_waves)
-        if isinstance(layout, TableLayout) and layout.grid:
-            self.few_leavers = n_small(layout.leavers(found).sum(axis=1), few=_FEW)
         return self._hidden(found, layout, exchange=exchange, model=model)
 
     def score(self, rows: LabelledRows, model: Chain) -> MaskedSums:

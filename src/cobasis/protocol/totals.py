@@ -186,8 +186,7 @@ def checked(layout: Layout, words: Integers, *, n_waves: Sequence[int]) -> Total
             good &= bool((lengths <= n_rows / half * (1 + _ROUNDING)).all())
             good &= bool((lengths >= n_rows * (1 / half - lost)).all())
         good = good and _is_gram(table.astype(np.float64))
-    if not good:
-        raise void()
+    require(good)
     grams, common = tuple(each / unit for each in tables), layout.common(words, n_waves)
     return Total(layout=layout, n_rows=n_rows, grams=grams, common=common)
 
@@ -198,8 +197,7 @@ def within(layout: Layout, words: Integers, *, noise: float) -> Total:
     Masks that do not cancel leave numbers of 64 random bits; nothing else can be seen under noise.
     """
     grams = tuple(each / 4**layout.bits for each in layout.tables(words))
-    if any(np.abs(each).max() > layout.most_rows + noise for each in grams):
-        raise void()
+    require(all(np.abs(each).max() <= layout.most_rows + noise for each in grams))
     return Total(layout=layout, n_rows=0, grams=grams)
 
 
@@ -207,12 +205,14 @@ def n_small(counts: Integers, *, few: int) -> int:
     return int(np.count_nonzero((counts > 0) & (counts < few)))
 
 
-def void() -> MessageError:
-    return MessageError(
-        "these parties' sums add up to what no rows have: a file is of another round, attempt or "
-        "roster, or holds wrong sums. Nobody can say whose it is. Ask all parties whether they "
-        "signed the same roster, and begin anew."
-    )
+def require(possible: object) -> None:
+    """Refuse a total that no rows can add up to."""
+    if not possible:
+        raise MessageError(
+            "these parties' sums add up to what no rows have: a file is of another round, attempt "
+            "or roster, or holds wrong sums. Nobody can say whose it is. Ask all parties whether "
+            "they signed the same roster, and begin anew."
+        )
 
 
 def _is_gram(table: Matrix) -> bool:

@@ -1,9 +1,8 @@
-"""Regressions and effects for people: as CSV, JSON and LaTeX, as pages, and as plots."""
+"""Regressions and effects for people: as CSV and LaTeX, as pages, and as plots."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, fields
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +12,10 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFor
 
 from cobasis.algorithms.readable import Table
 from cobasis.features.encoder import EncodedColumn
-from cobasis.models.regressions import Figures
 from cobasis.report.pages import (
     ALONE,
     CONSENSUS,
     GREY,
-    INK,
     LEGEND,
     SUMS,
     TOGETHER,
@@ -49,13 +46,8 @@ class _Drawn(NamedTuple):
 
 
 def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
-    """Write a table as a page, as CSV, JSON and LaTeX, with its forest; return the page's place."""
-    told = {each.name: getattr(table, each.name) for each in fields(Figures)}
-    told |= {"effect": table.effect, "level": table.level, "lines": [*map(asdict, table.lines)]}
-    tests = {name: asdict(each) for name, each in table.tests.items()}
-    told |= {"covariance": table.covariance.tolist(), "tests": tests, "shares": table.shares}
-    own = " Small marks: parties' own." if table.lines[-1].across else ""
-    about = f"Of a number per agreed scale, so that all fit one axis.{own}"
+    """Write a table as a page, as CSV and as LaTeX, with its forest; return the page's place."""
+    about = "Of a number per agreed scale, so that all fit one axis."
     drawn = [_Drawn("forest.svg", forest(table), "Effects and their intervals", about)]
     if table.shares:
         shares = survival_plot({"": table.shares})
@@ -63,7 +55,6 @@ def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
         drawn.append(_Drawn("survival.svg", shares, "Share without event", about))
     units = ": of a number per unit of its column, of a word against the word that has no column"
     files = {"coefficients.csv": as_csv(_records(table)), "coefficients.tex": latex(table.table())}
-    files |= {"coefficients.json": json.dumps(told, indent=1)}
     return _write(folder, files, [table.table()], drawn, page="coefficients.html", units=units)
 
 
@@ -140,9 +131,6 @@ def forest(table: CoefficientTable) -> Figure:
     ends = drawn(np.maximum(low, left)), drawn(np.minimum(high, right))
     axes.hlines(places, *ends, color=TOGETHER, linewidth=1.6)
     axes.plot(drawn(middle), places, "s", color=TOGETHER, markersize=5)
-    for place, each, scale in zip(places, lines, scales, strict=True):
-        own = np.array([one for one, _ in each.across.estimates.values()] if each.across else [])
-        axes.plot(drawn(own * scale), own * 0 + place + 0.3, "|", color=INK, markersize=4)
     wide = table.model != "ols" and right - left > _WIDE
     axes.set_xscale("linear" if table.model == "ols" else "log")
     axes.xaxis.set_major_locator(LogLocator(numticks=6) if wide else MaxNLocator(5))

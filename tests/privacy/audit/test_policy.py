@@ -95,7 +95,7 @@ def test_bounds_are_those_of_the_policy_and_only_two_reds_block():
     for least, words in (lights | {200: "green green"}).items():
         told = (SumsFacts(least=least, counted=each, **sums).light for each in ("", "table"))
         assert " ".join(told) == words
-    few = ({"small_cells": 0, "few_leavers": each} for each in (0, 1))
+    few = ({"small_cells": each} for each in (0, 1))
     cells = [_cells(SumsFacts(least=9, counted="table", **sums | each)).grade for each in few]
     assert cells == ["green", "amber"]
 

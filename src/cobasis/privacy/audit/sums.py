@@ -15,7 +15,8 @@ _COUNTED: Mapping[Counted, str] = {
     "words": "every two-way table of the words",
     "times": "how many have an event, or are followed, until each agreed time, and every two-way "
     "table of their words",
-    "table": "how many people have each word, and are in each bin of each number",
+    "table": "how many people have each word, are in each bin of each number, and leave in each "
+    "agreed interval of time",
     "scores": "how many held-back rows of each class have a score in each bin",
 }
 
@@ -30,7 +31,6 @@ class SumsFacts:
     most: int
     small_cells: int | None  # of what is counted, the party's own; None where nothing is
     counted: Counted
-    few_leavers: int | None = None  # own intervals of time in which few left; None without curves
 
     @property
     def alone(self) -> bool:
@@ -129,8 +129,5 @@ def _cells(sums: SumsFacts) -> Finding:
         f"The total holds {_COUNTED[sums.counted]}. Of your own, {sums.small_cells:,} cells have "
         "fewer than five people; nothing makes sure that others' people are in them, too."
     )
-    figures = {"small_cells": sums.small_cells}
-    if sums.few_leavers is not None:
-        figures["few_leavers"] = sums.few_leavers
-        words += f" In {sums.few_leavers:,} intervals of time fewer than five of your own left."
-    return Finding("S3", "amber" if any(figures.values()) else "green", words, figures)
+    grade: Grade = "amber" if sums.small_cells else "green"
+    return Finding("S3", grade, words, {"small_cells": sums.small_cells})
