@@ -301,7 +301,7 @@ def run_sums(rows: Rows, *, agreement: Agreement, keys: Mapping[str, MaskKey]) -
         for name, party in parties.items():
             traffic[name].down += result.model.n_bytes
             party.accept(result.model)
-        if result.finished:
+        if result.model.fit is None or result.model.fit.finished:
             break
         analyst = SumsAnalyst(agreement, keys=public, before=(*analyst.before, analyst.total))
     return SumsRound(

@@ -32,10 +32,6 @@ class SumsResult:
     total: Total = field(repr=False)
 
     @property
-    def finished(self) -> bool:
-        return self.model.fit is None or self.model.fit.finished
-
-    @property
     def shown(self) -> int:
         """The place of the map that tells most of who is in the total."""
         return tells_most(self.total.layout.n_features, self.total.common)
@@ -133,11 +129,9 @@ class SumsAnalyst:
         return SumsResult(model=model, chosen=chosen, found=found, total=total)
 
     def count(self) -> BaselineTable:
-        """Make the baseline table; StepError as of `run`."""
         return table_of(self.total, self.agreement, layout=sums_terms.table_layout(self.agreement))
 
     def judge(self) -> Worth:
-        """Say what the common model is worth; StepError as of `run`."""
         return worth_of(self.total, sums_terms.score_layout(self.agreement))
 
     @property

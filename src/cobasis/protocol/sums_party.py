@@ -229,12 +229,9 @@ class SumsParty(Explaining):
             raise StepError(f"party '{self.name}' has no model yet. Call accept() first.")
         return self._model
 
-    def transform(self, rows: npt.ArrayLike) -> Matrix:
-        """Encode rows, as the model takes them; there is no frame to bring them into."""
-        return encode(rows, self.agreement.features, party=self.name)
-
     def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
-        return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
+        table = encode(rows, self.agreement.features, party=self.name)
+        return decode_labels(self.model.predict(table), self.agreement)
 
 
 def _over(

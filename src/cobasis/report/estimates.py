@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -38,32 +38,27 @@ _MARKS = (("x", GREY), ("o", TOGETHER), ("s", CONSENSUS), ("D", ALONE), ("^", SU
 _LONGEST, _SMALL, _FAR, _WIDE = 26, 9, 3.0, 3.0
 
 
-class _Drawn(NamedTuple):
-    file: str
-    figure: Figure
-    title: str
-    about: str = ""
+Drawn = dict[str, tuple[str, str, Figure]]
+"""By file: a figure's title, what is to be said of it, and itself."""
 
 
 def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
     """Write a table as a page, as CSV and as LaTeX, with its forest; return the page's place."""
     about = "Of a number per agreed scale, so that all fit one axis."
-    drawn = [_Drawn("forest.svg", forest(table), "Effects and their intervals", about)]
+    drawn: Drawn = {"forest.svg": ("Effects and their intervals", about, forest(table))}
     if table.shares:
-        shares = survival_plot({"": table.shares})
         about = f"At the agreed times, of {table.reference}."
-        drawn.append(_Drawn("survival.svg", shares, "Share without event", about))
-    units = ": of a number per unit of its column, of a word against the word that has no column"
+        drawn["survival.svg"] = ("Share without event", about, survival_plot({"": table.shares}))
     files = {"coefficients.csv": as_csv(_records(table)), "coefficients.tex": latex(table.table())}
-    return _write(folder, files, [table.table()], drawn, page="coefficients.html", units=units)
+    return _write(folder, files, [table.table()], drawn, page="coefficients.html")
 
 
 def write_effects(table: EffectTable, folder: Path) -> Path:
     balance, tables = table.balance, [table.table(), table.balance.table()]
-    drawn = [_Drawn("love.svg", love_plot(balance), "Balance before and after")]
+    drawn: Drawn = {"love.svg": ("Balance before and after", "", love_plot(balance))}
     if shares := table.shares:
         about = "At the agreed times, by Kaplan-Meier curves of weighted rows."
-        drawn.append(_Drawn("survival.svg", survival_plot(shares), "Share without event", about))
+        drawn["survival.svg"] = ("Share without event", about, survival_plot(shares))
     effects = [[each.name for each in fields(Effect)], *map(astuple, table.effects)]
     kinds = [f"{each}: {kind}" for kind in ("raw", "standardised") for each in balance.adjusted]
     told, raw = balance.standardised.round(10), np.abs(balance.differences).max(axis=0)
@@ -76,17 +71,11 @@ def write_effects(table: EffectTable, folder: Path) -> Path:
 
 
 def _write(
-    folder: Path,
-    files: Mapping[str, str],
-    tables: Sequence[Table],
-    drawn: Sequence[_Drawn],
-    *,
-    page: str,
-    units: str = "",
+    folder: Path, files: Mapping[str, str], tables: Sequence[Table], drawn: Drawn, *, page: str
 ) -> Path:
-    pictures = [(each.title, each.about, as_svg(each.figure)) for each in drawn]
-    shown = template("estimates.html").render(tables=tables, pictures=pictures, units=units)
-    plots = {each.file: each.figure for each in drawn}
+    pictures = [(title, about, as_svg(figure)) for title, about, figure in drawn.values()]
+    shown = template("estimates.html").render(tables=tables, pictures=pictures)
+    plots = {file: figure for file, (_, _, figure) in drawn.items()}
     return write_files(folder, {**files, **plots, page: shown})
 
 

@@ -58,23 +58,15 @@ class Sample:
     @cached_property
     def strata(self) -> Integers:
         """In whose baseline hazard a row is; of other models than Cox's all 0."""
-        kinds, words = np.zeros((len(self.rows), 2)), []
-        parties, owners = np.unique(self.owners, return_inverse=True)
-        if self.model == "cox" and self.outcome.stratum:
-            kinds[:, 0] = self.part("stratum", otherwise=0.0)
-            words.append(f"'{self.outcome.stratum}' {{0:g}}")
-        if self.model == "cox" and self.outcome.strata_by_party:
-            kinds[:, 1] = owners
-            words.append("party '{1}'")
-        if not words:
+        if self.model != "cox":
             return np.zeros(len(self.rows), dtype=np.intp)
+        owners = np.unique(self.owners, return_inverse=True)[1] * self.outcome.strata_by_party
+        kinds = np.column_stack([self.part("stratum", otherwise=0.0), owners])
         found, strata = np.unique(kinds, axis=0, return_inverse=True)
-        empty = found[np.bincount(strata, self.labels["event"]) == 0]
-        if len(empty):
-            named = [" of ".join(words).format(kind, parties[int(at)]) for kind, at in empty[:5]]
+        if empty := np.count_nonzero(np.bincount(strata, self.labels["event"]) == 0):
             raise EstimateError(
-                f"strata without an event tell nothing: {len(empty)} of {len(found)} "
-                f"({', '.join(named)}). Merge strata, or leave those rows out."
+                f"strata without an event tell nothing: {empty} of {len(found)}. Merge strata, or "
+                "leave those rows out."
             )
         return strata
 
