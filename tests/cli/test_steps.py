@@ -50,8 +50,9 @@ def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(co
         for name in NAMES:
             shutil.copy(f"outbox/icu.{name}.{number}-return", ".")
             cobasis("accept icu.toml", by=name)
-        if number == 1:  # a step is not predicted with
-            cobasis.refused("predict icu.toml north.csv -o out.csv", "no estimate yet")
+        for line in ("predict icu.toml north.csv -o out.csv", "score icu.toml north.csv"):
+            if number == 1:  # a step is not predicted with
+                cobasis.refused(line, "no estimate yet")
     assert 3 < number < 8
     ended = cobasis.json("status icu.toml")
     assert (ended["exchange"], ended["n_exchanges"]) == (None, number)
@@ -73,10 +74,11 @@ def test_a_party_sees_whether_its_table_can_be_summed_before_anybody_signs(cobas
     write_people(Path("north.csv"), seed=0)
     line = "send icu.toml north.csv --dry-run"
     cobasis.said(line, "fits the agreement", "13 sums over 200 rows")
-    few = TERMS.replace("most_rows=300", "most_rows=199")
-    cobasis(f"agreement new few.toml {PUBS} {few}")
-    why = "does not fit the agreement", "takes 0 to 199 of a party"
-    cobasis.refused(line.replace("icu", "few"), *why)
+    for words, asked in (("most_rows=199", "0 to 199"), ("most_rows=300,least_rows=201", "201 to")):
+        name, other = f"few{asked[0]}", TERMS.replace("most_rows=300", words)
+        cobasis(f"agreement new {name}.toml {PUBS} {other}")
+        why = "does not fit the agreement", f"takes {asked}"
+        cobasis.refused(line.replace("icu", name), *why)
 
 
 def test_news_of_sums_that_begin_again_are_accepted_before_they_are_sent_again(cobasis):

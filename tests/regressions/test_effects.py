@@ -282,9 +282,6 @@ def test_what_is_no_effect_is_told():
     for words, terms in AGAINST.items():
         with pytest.raises(AgreementError, match=words):
             Agreement(**{**dict(done.agreement), "outcome": Outcome(**terms)})
-    given = {"task": "regression", "model": "ols", "outcome": Outcome(trim=0.1)}
-    with pytest.raises(AgreementError, match=r"outcome.trim is for task='effect' alone"):
-        Agreement(**{**dict(done.agreement), **given})
     with pytest.raises(LabelError, match="a treatment that is neither 0 nor 1"):
         done.parties["north"].prepare(RAW, TOLD.assign(treated=0.5))
     again = in_parties(RAW.assign(x=RAW["age"]), features=(*FEATURES, NumericFeature(name="x")))

@@ -6,9 +6,6 @@ import pytest
 
 from cobasis import CategoryFeature, NumericFeature, SumsTerms
 from cobasis.errors import DifferenceError, EstimateError, ReplayError, StepError
-from cobasis.party_side.accept import found_in
-from cobasis.party_side.predict import usable
-from cobasis.party_side.worth import score, score_quietly
 from party_side.summing import NAMES
 
 FEATURES = (
@@ -44,31 +41,6 @@ def finished(site):
     while (concluded := site.step()).table is None:
         pass
     return concluded
-
-
-def test_steps_end_with_the_pooled_table_at_everybody(stepping):
-    first = stepping.step()
-    assert first.table is None
-    north = stepping.session("north")
-    assert found_in(north, north.round.accepted()) is None
-    assert north.upcoming.number == 2
-    for model in ("local", "common"):
-        with pytest.raises(StepError, match="no estimate yet"):
-            usable(north, model=model)
-    with pytest.raises(StepError, match="no estimate yet"):
-        score(north, table=stepping.table("north"))
-    assert score_quietly(north).remarks == ()  # of `accept`, which advises no score of a step
-    concluded = finished(stepping)
-    told = [each.estimate for each in concluded.table.lines]
-    assert told[1:] == pytest.approx([0.07, 0.8], rel=0.4)
-    for name in NAMES:
-        session = stepping.session(name)
-        found = found_in(session, session.round.accepted())
-        assert [each.estimate for each in found.lines] == told
-    with pytest.raises(StepError, match="no key for masks"):
-        stepping.session("north").round.mask_key()
-    news = stepping.tell("north")[0]
-    assert news.last == len(news.ended)
 
 
 def test_a_step_is_of_the_rows_and_parties_of_the_first(stepping):

@@ -16,7 +16,6 @@ from cobasis.errors import (
     AgreementError,
     ClockError,
     DifferenceError,
-    LabelError,
     MessageError,
     SignatureError,
     StepError,
@@ -188,21 +187,6 @@ def test_a_signature_without_a_key_for_masks_or_with_anothers_is_none(site):
     }.items():
         with pytest.raises(SignatureError, match=words):
             check_signature(agreement, made.model_copy(update={"mask_key": key}))
-
-
-def test_a_party_with_too_many_or_too_few_rows_or_a_label_beyond_its_range_makes_nothing(make):
-    site = make(sums=TERMS.model_copy(update={"most_rows": 60}))
-    with pytest.raises(AgreementError, match=r"has \d+ rows, and the agreement takes 0 to 60"):
-        site.send("north")
-    few = make(sums=TERMS.model_copy(update={"least_rows": 190}))
-    with pytest.raises(AgreementError, match=r"has \d+ rows, and the agreement takes 190 to"):
-        few.send("north")
-    terms = TERMS.model_copy(update={"target_range": (0.0, 0.5)})
-    site = make(sums=terms, task="regression", classes=())
-    with pytest.raises(LabelError, match=r"outside the agreed range 0\.\.0\.5"):
-        site.send("north")
-    assert not site.session("north").vault.history()
-    assert not site.file().exists()
 
 
 def noisy(*, epsilon=4.0, lifetime=4.0, **changes):
