@@ -8,8 +8,8 @@ import onnxruntime
 import polars as pl
 import pytest
 
-from cobasis.errors import ModelFileError, ShapeError
-from cobasis.features.contract import CategoryFeature, NumericFeature, width_of
+from cobasis.errors import ModelFileError, OptionError, ShapeError
+from cobasis.features.contract import CategoryFeature, Interaction, NumericFeature, width_of
 from cobasis.features.encoder import encode
 from cobasis.models.chain_file import decode_chain
 from cobasis.models.onnx import raw_graph
@@ -20,16 +20,10 @@ FEATURES = (
     CategoryFeature(name="ward", values=("icu", "surgery"), unknown="other", missing="level"),
     NumericFeature(name="blood pressure (mmHg)", centre=120.0, scale=15.0),
     CategoryFeature(name="sex", values=("f", "m"), base="m"),
-    CategoryFeature(name="scores", values=("high", "low"), unknown="other", base="high"),
-    NumericFeature(name="label", scale=0.001),
-    CategoryFeature(name="cobasis.step_0", values=("yes",), missing="level"),
+    CategoryFeature(name="risk", values=("high", "low"), unknown="other", base="high"),
+    NumericFeature(name="crp", scale=0.001),
+    CategoryFeature(name="smoker", values=("yes",), missing="level"),
 )
-INPUT_NAMES = [
-    f"column.{name}" if name in {"scores", "label", "cobasis.step_0"} else name
-    for name in (each.name for each in FEATURES)
-]
-
-
 MAP_IN = np.linalg.qr(np.random.default_rng(5).normal(size=(width_of(FEATURES), WIDTH)))[0]
 """Some ``F_i G_i``."""
 
@@ -46,16 +40,16 @@ def table(n_rows=60, seed=0):
             "ward": drawn("icu", "surgery", "cardiology", "éé", None),
             "blood pressure (mmHg)": rng.integers(80, 200, n_rows).astype(float),
             "sex": drawn("f", "m"),
-            "scores": drawn("high", "low", "High", "low "),
-            "label": rng.integers(-1000, 1000, n_rows) / 2**20,
-            "cobasis.step_0": drawn("yes", None),
+            "risk": drawn("high", "low", "High", "low "),
+            "crp": rng.integers(-1000, 1000, n_rows) / 2**20,
+            "smoker": drawn("yes", None),
         }
     )
 
 
-def fed(frame, names=INPUT_NAMES):
+def fed(frame):
     given = {}
-    for name, column in zip(names, frame.get_columns(), strict=True):
+    for name, column in frame.to_dict().items():
         if column.dtype.is_numeric():
             values = column.to_numpy().astype(np.float64)
         else:
@@ -101,11 +95,11 @@ def graph(model=None, features=FEATURES, *, weights=None, **options):
 
 REFUSED = [
     ("blood pressure (mmHg)", np.nan),
-    ("column.label", np.nan),
+    ("crp", np.nan),
     ("sex", "x"),
     ("sex", ""),
-    ("column.scores", ""),
-    ("column.cobasis.step_0", "no"),
+    ("risk", ""),
+    ("smoker", "no"),
 ]
 
 
@@ -127,11 +121,20 @@ def test_rows_that_the_agreement_refuses_get_no_prediction_and_the_others_keep_t
         assert np.isfinite(wanted).all()
 
 
-def test_a_name_that_is_taken_is_prefixed_until_it_is_free():
-    features = (NumericFeature(name="label"), NumericFeature(name="column.label"))
-    data = graph(features=features, weights=np.eye(2, WIDTH))
-    names = [each.name for each in onnx.ModelProto.FromString(data).graph.input]
-    assert names == ["column.column.label", "column.label"]
+AGE = NumericFeature(name="age")
+NO_PLACE = {
+    "label": (AGE, NumericFeature(name="label")),
+    "cobasis.step_0": (CategoryFeature(name="cobasis.step_0", values=("yes",)),),
+    "age": (AGE.model_copy(update={"knots": (1.0, 2.0, 3.0)}),),
+    "age:crp": (AGE, NumericFeature(name="crp"), Interaction(of=("age", "crp"))),
+}
+
+
+@pytest.mark.parametrize("name", NO_PLACE)
+def test_splines_interactions_and_names_of_the_graphs_own_are_refused(name):
+    features = NO_PLACE[name]
+    with pytest.raises(OptionError, match=rf"no place for '{name}'.*\[CB107\]"):
+        graph(features=features, weights=np.ones((width_of(features), WIDTH)))
 
 
 def test_the_file_says_that_it_is_a_secret_and_no_party_takes_it_for_a_model_that_came_back():

@@ -12,16 +12,13 @@ import pytest
 import statsmodels.api as sm
 from formulaic import model_matrix
 from lifelines import CoxPHFitter
-from lifelines.datasets import load_lung
 
-from cobasis import CategoryFeature, NumericFeature, Outcome, errors, simulate
+from cobasis import NumericFeature, errors, simulate
 from cobasis.features.contract import Interaction, columns_in, formula_of
 from cobasis.features.encoder import encode
 from cobasis.features.maps import Columns, turn_of
-from cobasis.models.onnx import raw_graph
 from cobasis.statistics.formula import with_formula
-from models.test_onnx import fed, run
-from regressions.cohort import FEATURES, gap, in_three, people, table
+from regressions.cohort import FEATURES, gap, people, table
 
 RAW, LABELS = people()
 SPLINE = "cr(income, knots=(35000, 50000), lower_bound=22000, upper_bound=70000)"
@@ -141,37 +138,3 @@ def test_interactions_that_are_of_no_whole_model_are_refused(words):
     given = {"task": "regression", "model": "ols", "features": BAD[words]}
     with pytest.raises(errors.AgreementError, match=words):
         simulate({"a": (RAW, LABELS.number)}, rng=np.random.default_rng(0), **given)
-
-
-COLUMNS = [
-    NumericFeature(name="wt.loss", missing="fill", fill=9.75),
-    NumericFeature(name="age", centre=62.0, scale=9.0),
-    CategoryFeature(name="sex", values=("f", "m"), base="f"),
-]
-LUNG = "cr(wt.loss, knots=(0, 10, 25), lower_bound=-5, upper_bound=40) * sex * age"
-
-
-def test_a_graph_of_raw_columns_gives_what_the_party_predicts():
-    """Lung cancer as it was recorded: empty cells, and values far beyond the knots."""
-    lung = pl.from_pandas(load_lung())
-    rows = lung.select("wt.loss", "age", pl.col("sex").replace_strict({1: "m", 2: "f"}))
-    features = with_formula(COLUMNS, LUNG)
-    assert {len(each.of) for each in features if each.kind == "interaction"} == {2, 3}
-    labels = lung.select(value="time", event="status")
-    given = {"task": "survival", "model": "cox", "outcome": Outcome(event="event")}
-    party = in_three(rows, labels, features=features, **given).parties["south"]
-    turn = party._aligned(np.eye(party.agreement.n_features))
-    graph = raw_graph(features, party.model, map_in=turn, classes=())
-    far = {"wt.loss": [-60.0, 90.0, None], "age": [-9, 200, 50]}
-    whole = pl.concat([rows, rows[:3].with_columns(**{x: pl.Series(far[x]) for x in far})])
-    cells = fed(whole, names=whole.columns)
-    found, right = run(graph, cells)["prediction"], party.predict(whole)
-    size = np.ptp(np.log(right))
-    assert size > 5
-    np.testing.assert_allclose(np.log(found), np.log(right), rtol=0, atol=1e-12 * size)
-    for name, cell in (("age", np.nan), ("wt.loss", np.inf), ("age", 1e60), ("sex", "x")):
-        wrong = cells[name].copy()
-        wrong[1] = cell
-        some = run(graph, cells | {name: wrong})["prediction"]
-        assert np.isnan(some[1]), name
-        np.testing.assert_array_equal(np.delete(some, 1), np.delete(found, 1))

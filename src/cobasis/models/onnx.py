@@ -6,17 +6,15 @@ an extra, and nothing here reads such a graph.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial, reduce
-from itertools import groupby
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 
-from cobasis.errors import ShapeError
-from cobasis.features.contract import CategoryFeature, Column, Feature, NumericFeature, columns_in
-from cobasis.features.encoder import LARGEST, encoded_columns, spline_through
+from cobasis.errors import OptionError, ShapeError
+from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
+from cobasis.features.encoder import LARGEST, encoded_columns
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models.chain import Affine, Array, Chain, Trees
 
@@ -28,7 +26,7 @@ _FLOAT64, _INT64, _STRING, _BOOL = 11, 7, 8, 9
 _IR_VERSION = 9
 _TREES_DOMAIN = "ai.onnx.ml"
 _OPSETS = {"": 19, _TREES_DOMAIN: 5}
-_SCORES, _LABEL, _PREDICTION = "scores", "label", "prediction"
+_OUTPUTS = _SCORES, _LABEL, _PREDICTION = "scores", "label", "prediction"
 
 
 class _Sheet:
@@ -76,18 +74,9 @@ def raw_graph(
             f"{len(columns)} encoded columns and the model {model.widths[0]}. Use the basis "
             "and the return of this agreement."
         )
-    # lines, then words and splines, then products of these, by how many there are in each
-    order = sorted(
-        range(len(columns)), key=lambda at: (len(columns[at].of), columns[at].level is not None)
-    )
-    place = np.argsort(order).tolist()
-    products = [[place[each] for each in columns[at].of] for at in order if columns[at].of]
-    sheet, plain = _Sheet(), columns_in(features)
-    given = list(zip(plain, _input_names(plain), strict=True))
-    for each, name in given:
-        kind = _FLOAT64 if isinstance(each, NumericFeature) else _STRING
-        sheet.inputs.append(onnx.helper.make_tensor_value_info(name, kind, ["n", 1]))
-    encoded = _write_encoding(sheet, given, products=products)
+    sheet = _Sheet()
+    encoded = _write_encoding(sheet, features)
+    order = sorted(range(len(columns)), key=lambda at: columns[at].level is not None)
     rows = sheet.put("MatMul", encoded, sheet.weight(table[order]))
     _write_model(sheet, model, rows)
     graph = sheet.nodes, "raw-model", sheet.inputs, sheet.outputs, sheet.weights
@@ -104,31 +93,23 @@ def raw_graph(
     return written
 
 
-def _input_names(features: Iterable[Feature]) -> list[str]:
-    """Return the columns' names, with ``column.`` before one that the graph needs itself."""
-    needed, taken = {_SCORES, _LABEL, _PREDICTION}, {feature.name for feature in features}
-    names = [feature.name for feature in features]
-    for place, name in enumerate(names):
-        if name in needed or name.startswith("cobasis."):
-            while name in taken or name in needed:
-                name = f"column.{name}"  # noqa: PLW2901 -- until it is free
-            taken.add(name)
-            names[place] = name
-    return names
-
-
-def _write_encoding(
-    sheet: _Sheet, columns: Sequence[tuple[Column, str]], *, products: Sequence[Sequence[int]]
-) -> str:
-    lines = [each for each in columns if isinstance(each[0], NumericFeature) and not each[0].knots]
+def _write_encoding(sheet: _Sheet, features: Sequence[Feature]) -> str:
+    """Write inputs and their encoding: numbers, then the levels of words."""
+    for each in features:
+        bent = each.kind == "interaction" or (each.kind == "number" and each.knots)
+        if bent or each.name in _OUTPUTS or each.name.startswith("cobasis."):
+            raise OptionError(
+                f"a graph has no place for '{each.name}': it holds neither splines nor "
+                f"interactions, and {', '.join(_OUTPUTS)} and 'cobasis.' are names of its own. "
+                "Predict these rows with cobasis."
+            )
+        kind = _FLOAT64 if each.kind == "number" else _STRING
+        sheet.inputs.append(onnx.helper.make_tensor_value_info(each.name, kind, ["n", 1]))
+    lines = [each for each in features if each.kind == "number"]
+    words = [each for each in features if each.kind == "category"]
     blocks = [_write_lines(sheet, lines)] if lines else []
-    for feature, name in columns:
-        if isinstance(feature, CategoryFeature):
-            blocks.append(_write_category(sheet, feature, name))
-        elif feature.knots:
-            blocks.append(_write_spline(sheet, feature, name))
-    plain = sheet.put("Concat", *blocks, axis=1)
-    whole = sheet.put("Concat", plain, *_write_products(sheet, plain, products), axis=1)
+    blocks += [_write_category(sheet, each) for each in words]
+    whole = sheet.put("Concat", *blocks, axis=1)
     good = sheet.put("LessOrEqual", sheet.put("Abs", whole), sheet.weight([[LARGEST]]))
     sheet.faults.append(_row_sum(sheet, sheet.put("Not", good)))
     return sheet.put("Where", good, whole, sheet.weight([[0.0]]))
@@ -139,51 +120,19 @@ def _row_sum(sheet: _Sheet, table: str) -> str:
     return sheet.put("ReduceSum", numbers, sheet.weight([1]), keepdims=1)
 
 
-def _write_filled(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> str:
-    """Write numbers, with what stands for those that are missing."""
-    features, names = zip(*columns, strict=True)
-    fills = [np.nan if each.fill is None else each.fill for each in features]
-    wide = sheet.put("Concat", *names, axis=1)
-    return sheet.put("Where", sheet.put("IsNaN", wide), sheet.weight([fills]), wide)
+def _write_lines(sheet: _Sheet, lines: Sequence[NumericFeature]) -> str:
+    fills = [np.nan if each.fill is None else each.fill for each in lines]
+    wide = sheet.put("Concat", *(each.name for each in lines), axis=1)
+    filled = sheet.put("Where", sheet.put("IsNaN", wide), sheet.weight([fills]), wide)
+    centre = sheet.weight([[each.centre for each in lines]])
+    scale = sheet.weight([[each.scale for each in lines]])
+    return sheet.put("Div", sheet.put("Sub", filled, centre), scale)
 
 
-def _write_lines(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> str:
-    centre = sheet.weight([[each.centre for each, _ in columns]])
-    scale = sheet.weight([[each.scale for each, _ in columns]])
-    return sheet.put("Div", sheet.put("Sub", _write_filled(sheet, columns), centre), scale)
-
-
-def _write_spline(sheet: _Sheet, feature: NumericFeature, name: str) -> str:
-    """Write a spline's columns: cubics of how far a value goes into each piece, added up."""
-    knots, spline = np.array(feature.knots), spline_through(feature.knots)
-    inner, zeros = np.zeros(len(knots) - 1), np.zeros((2, len(knots) - 1))
-    starts = sheet.weight(np.array([[*knots[:-1], knots[0], knots[-1]]]))
-    least = sheet.weight(np.array([[*inner, -np.inf, 0.0]]))
-    most = sheet.weight(np.array([[*np.diff(knots), 0.0, np.inf]]))
-    gone = sheet.put("Sub", _write_filled(sheet, [(feature, name)]), starts)
-    gone = sheet.put("Min", sheet.put("Max", gone, least), most)
-    square = sheet.put("Mul", gone, gone)
-    powers = sheet.put("Concat", gone, square, sheet.put("Mul", square, gone), axis=1)
-    cubes, squares, slopes, _ = spline.c
-    beyond = spline(knots[[0, -1]], 1)  # where it goes on as a line
-    weights = np.vstack([slopes, beyond, squares, zeros, cubes, zeros])
-    return sheet.put("MatMul", powers, sheet.weight(weights))
-
-
-def _write_products(sheet: _Sheet, table: str, products: Sequence[Sequence[int]]) -> Iterator[str]:
-    """Write the products of columns of a table, told by their places, those of one size at once."""
-    for _, some in groupby(products, key=len):
-        factors = (
-            sheet.put("Gather", table, sheet.weight([*each]), axis=1)
-            for each in zip(*some, strict=True)
-        )
-        yield reduce(partial(sheet.put, "Mul"), factors)
-
-
-def _write_category(sheet: _Sheet, feature: CategoryFeature, name: str) -> str:
+def _write_category(sheet: _Sheet, feature: CategoryFeature) -> str:
     def ones_where(*words: str) -> str:
         known = sheet.weight(np.array([words], dtype=object))
-        return sheet.put("Cast", sheet.put("Equal", name, known), to=_FLOAT64)
+        return sheet.put("Cast", sheet.put("Equal", feature.name, known), to=_FLOAT64)
 
     agreed, empty = ones_where(*feature.values), ones_where("")
     told = sheet.put("Sum", _row_sum(sheet, agreed), empty)
