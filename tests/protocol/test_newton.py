@@ -236,6 +236,20 @@ def test_rows_for_which_no_sum_has_a_bound_are_counted_and_left_out(model, withi
     assert (np.abs(words) < 2**62).all()
 
 
+def test_small_cells_of_words_and_of_intervals_are_counted(first):
+    table = RAW[:60].assign(ward=["surgery"] * 3 + ["other"] * 5 + ["icu"] * 52)
+    one, later = (party("north", agree(**CLASSES)) for _ in range(2))
+    [layer] = (model := first[1].run().model).layers  # at thrice its weights risks are uneven
+    later.accept(replace(model, layers=(replace(layer, weights=3 * layer.weights),)))
+    labels = SICK[:60]
+    for exchange, each in ((1, one), (2, later)):
+        each.prepare(table, labels, exchange=exchange)
+        cells = pd.crosstab(table["ward"], labels)
+        assert each.small_cells == 1 + np.isin(cells, range(1, 5)).sum()
+    (one := party("north", agree(**SURVIVAL))).prepare(table, SEEN[:60])
+    assert one.small_cells > 7
+
+
 def test_a_chain_of_no_settled_step_is_refused_at_the_last():
     only = stepped(dealt(RAW, SICK), **terms(steps=1))
     with pytest.raises(EstimateError, match="did not come to rest in 1 steps"):

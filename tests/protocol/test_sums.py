@@ -4,11 +4,13 @@ import hashlib
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import Ridge
 
 from cobasis import (
+    CategoryFeature,
     Columns,
     DPTerms,
     NumericFeature,
@@ -25,6 +27,7 @@ from cobasis.errors import (
     StepError,
     UnknownPartyError,
 )
+from cobasis.features.contract import Interaction
 from cobasis.features.encoder import encode
 from cobasis.features.maps import Mixed, turn_of
 from cobasis.protocol.masks import MaskKey, Occasion
@@ -238,3 +241,36 @@ def test_masks_are_those_of_agreement_roster_and_layout_as_the_reference_page_sa
     nothing = np.zeros(layout.n_words, dtype=np.int64)
     mask = KEYS["north"].masked(nothing, name="north", keys=PUBLIC, occasion=occasion)
     assert checked(layout, (message.words - mask).view(np.int64), n_waves=[20]).n_rows == 30
+
+
+def test_small_cells_are_those_of_words_and_classes_where_columns_themselves_are_summed():
+    rng, maps = np.random.default_rng(0), (*TERMS.maps, Columns())
+    table = pd.DataFrame({"a": rng.choice(["no", "yes"], 30), "b": rng.choice([*"uvwxyz"], 30)})
+    labels, number = rng.integers(2, size=30), NumericFeature(name="n", low=0.0, high=1.0)
+    words = (("a", ("no", "yes"), "no"), ("b", tuple("uvwxyz"), None))
+    features = [CategoryFeature(name=x, values=each, base=base) for x, each, base in words]
+    features += [number, Interaction(of=("a", "n"))]  # of which neither is of words alone
+    hot = np.array([table["a"] == "no", table["a"] == "yes", labels, 1 - labels]).astype(int)
+    hot = np.vstack([hot, [table["b"] == each for each in "uvwxyz"]])
+    counts = np.triu(hot @ hot.T)
+    for some_maps, small in ((maps, np.sum((counts > 0) & (counts < 5))), (TERMS.maps, None)):
+        terms = TERMS.model_copy(update={"maps": some_maps})
+        north = party("north", agree(**FIELDS | {"features": tuple(features), "sums": terms}))
+        north.prepare(table.assign(n=0.99), labels)
+        assert north.small_cells == small
+
+
+@pytest.mark.parametrize("steps", [None, 8], ids=["maps", "steps"])
+def test_small_cells_of_three_words_are_counted_where_products_of_two_are_summed(steps):
+    """With products of two words the total holds three of them, and pairs of pairs."""
+    words = [CategoryFeature(name=name, values=("no", "yes"), base="no") for name in "abc"]
+    cells = np.array(np.meshgrid(*[["no", "yes"]] * 3)).reshape(3, 8).T
+    maps = () if steps else (Columns(),)
+    fitted = {"model": "logit" if steps else "ridge"}
+    fitted["sums"] = SumsTerms(most_rows=99, most_rows_in_all=200, maps=maps, steps=steps)
+    pairs = [Interaction(of=tuple(pair)) for pair in ("ab", "ac", "bc")]
+    table = pd.DataFrame(cells.repeat([10] * 7 + [2], axis=0), columns=[*"abc"])
+    for more, small in (([], 0), (pairs, 6)):
+        one = party("north", agree(**FIELDS | fitted | {"features": (*words, *more)}))
+        one.prepare(table, np.arange(len(table)) % 2)
+        assert one.small_cells == small

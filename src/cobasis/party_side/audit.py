@@ -11,7 +11,6 @@ import numpy.typing as npt
 from cobasis.bundle.transcript import Fact, now
 from cobasis.bundle.uploads import Payload, open_payload
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
-from cobasis.features.contract import CategoryFeature, columns_in
 from cobasis.features.encoder import encoded_columns
 from cobasis.features.outcome import VALUE, part_of
 from cobasis.linalg.arrays import gathered
@@ -108,11 +107,8 @@ def _sums_facts(made: Summed) -> SumsFacts:
         counted = "scores"
     elif agreement.task == "table":
         counted = "table"
-    elif agreement.outcome and agreement.outcome.grid:
-        counted = "times"
-    elif any(isinstance(each, CategoryFeature) for each in columns_in(agreement.features)):
-        whole = agreement.tabular or any(each.kind == "columns" for each in terms.maps)
-        counted = "words" if whole else ""
+    elif made.party.small_cells is not None:
+        counted = "times" if agreement.outcome and agreement.outcome.grid else "words"
     # each group of a table has sums of its own
     widths = (layout.n_words,) if counted == "table" else layout.n_features
     common = made.party.common or (1.0,) * len(widths)

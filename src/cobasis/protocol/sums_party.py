@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import LabelError, StepError
-from cobasis.features.contract import width_of
-from cobasis.features.encoder import encode
+from cobasis.features.contract import CategoryFeature, columns_in, width_of
+from cobasis.features.encoder import encode, encoded_columns
 from cobasis.features.maps import Columns, turn_of
 from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Matrix, gathered
@@ -29,10 +29,7 @@ from cobasis.protocol.newton import NewtonLayout
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
 from cobasis.protocol.refusals import refuse_few, require_known
 from cobasis.protocol.scores import MOST_SHUFFLED
-from cobasis.protocol.totals import AnyLayout, Integers, Layout
-
-_FEW = 5
-"""People of a cell of a table who stand out."""
+from cobasis.protocol.totals import AnyLayout, Integers, Layout, n_small
 
 
 class SumsParty(Explaining):
@@ -68,7 +65,7 @@ class SumsParty(Explaining):
         self.name, self.agreement, self.terms = name, agreement, sums_terms.terms_of(agreement)
         self.participants = tuple(keys)
         self._key, self._keys, self._simulated, self._attempt = key, keys, simulated, attempt
-        # cells of few people, this party's own, of a baseline table or of scores
+        # cells of few people, this party's own, of what the sums count; None where they count none
         self.small_cells: int | None = None
         self.common: tuple[float, ...] = ()  # what two own rows have in common under each map
         self._sent = set[int]()  # exchanges of which the sums were made
@@ -100,9 +97,10 @@ class SumsParty(Explaining):
         layout = sums_terms.layout_of(self.agreement)
         refuse_few(rows.shape[0], agreement=self.agreement, party=self.name)
         self._refuse_beyond(rows.labels())
-        found = _over(rows, self._adding(layout, model), n_words=layout.n_words)
-        if isinstance(layout, TableLayout):
-            self.small_cells = layout.small_cells(found, few=_FEW)
+        first = found = _over(rows, self._adding(layout, model), n_words=layout.n_words)
+        if model is not None:  # the first step's sums count, and later ones are of the same people
+            first = _over(rows, self._adding(layout, None), n_words=layout.n_words)
+        self.small_cells = _small_cells(first, self.agreement)
         if isinstance(layout, Layout):
             n_waves = (getattr(each, "n_waves", 0) for each in self.terms.maps)
             self.common = layout.common(found, n_waves)
@@ -251,3 +249,33 @@ def _over(
 
     with one_blas_thread():
         return sum(rows.over(added, step="adding up"), np.zeros(n_words, dtype=np.int64))
+
+
+_FEW = 5
+"""People of a cell of a table who stand out."""
+
+
+def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
+    """Count the cells of few people in two-way tables of words and classes; None without tables."""
+    layout, columns = sums_terms.layout_of(agreement), encoded_columns(agreement.features)
+    if isinstance(layout, TableLayout):
+        return layout.small_cells(sums, few=_FEW)
+    kinds = [isinstance(each.feature, CategoryFeature) for each in columns]
+    of = [each.of or (at,) for at, each in enumerate(columns)]  # of products of words, too
+    ones = np.eye(1 + len(columns), dtype=np.int64)
+    words = [ones[at] for at, parts in enumerate(of, 1) if all(kinds[part] for part in parts)]
+    for each in columns_in(agreement.features):  # a base follows from the other words
+        if isinstance(each, CategoryFeature) and each.base is not None:
+            own = [ones[at] for at, column in enumerate(columns, 1) if column.feature == each]
+            words.append(ones[0] - np.sum(own, axis=0, dtype=np.int64))
+    if isinstance(layout, NewtonLayout):
+        picked = np.array(words, dtype=np.int64).reshape(-1, len(ones))
+        return layout.small_cells(sums, few=_FEW, words=picked) if words or layout.grid else None
+    tables = zip(sums_terms.terms_of(agreement).maps, layout.tables(sums), strict=True)
+    table = next((table for each, table in tables if isinstance(each, Columns) and words), None)
+    if table is None:
+        return None
+    classes = np.eye(len(table), dtype=np.int64)[len(ones) :][: None if layout.one_hot else 0]
+    places = np.vstack([np.pad(words, ((0, 0), (0, len(table) - len(ones)))), classes])
+    cells = np.triu(places @ table @ places.T) >> 2 * layout.bits
+    return n_small(cells, few=_FEW)

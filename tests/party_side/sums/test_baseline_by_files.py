@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from cobasis import Columns, Mixed, NumericFeature, SumsTerms
+from cobasis import Mixed, NumericFeature, SumsTerms
 from cobasis.bundle.messages import enclose_return
 from cobasis.cli.questions import asked
 from cobasis.errors import BundleError, DifferenceError, MessageError, OptionError, StepError
@@ -13,7 +13,7 @@ from cobasis.party_side.draft import draft_fields
 from cobasis.party_side.predict import usable
 from cobasis.report.table import rows_of, small_cells, write_table
 from party_side.sites import FEATURES
-from party_side.summing import MAP, NAMES, TERMS
+from party_side.summing import NAMES
 
 COUNTED = (
     *(
@@ -50,12 +50,6 @@ def test_every_party_gets_the_table_of_all_rows_and_no_model(counting):
     assert b'"gives":"table"' in card
     with pytest.raises(StepError, match="was for a table"):
         usable(counting.session("north"))
-
-
-def test_a_total_with_tables_of_words_says_so_before_anything_leaves(make):
-    for maps, grade in (((Columns(),), "amber"), ((MAP,), "green")):
-        site = make(features=COUNTED[-1:], sums=TERMS.model_copy(update={"maps": maps}))
-        assert site.looked()[1]["S3"].grade == grade
 
 
 def test_a_model_may_follow_a_table_without_label_or_with_classes_in_another_order(make):

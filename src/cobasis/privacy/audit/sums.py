@@ -29,7 +29,7 @@ class SumsFacts:
     n_parties: int
     least: int  # rows that all parties have at least, and at most, by what is agreed
     most: int
-    small_cells: int | None  # the party's own, of a table or of scores
+    small_cells: int | None  # of what is counted, the party's own; None where nothing is
     counted: Counted
 
     @property
@@ -123,14 +123,11 @@ def _sentences(
 
 
 def _cells(sums: SumsFacts) -> Finding:
-    if not sums.counted:
+    if not sums.counted or sums.small_cells is None:
         return Finding("S3", "green", "The agreed map publishes no table of words.")
     words = (
-        f"The total holds {_COUNTED[sums.counted]}. Nothing makes sure that others' people are in "
-        "a cell of few of yours, too."
+        f"The total holds {_COUNTED[sums.counted]}. Of your own, {sums.small_cells:,} cells have "
+        "fewer than five people; nothing makes sure that others' people are in them, too."
     )
-    if sums.small_cells is None:
-        return Finding("S3", "amber", words)
-    words += f" {sums.small_cells:,} cells of yours have fewer than five people."
     grade: Grade = "amber" if sums.small_cells else "green"
     return Finding("S3", grade, words, {"small_cells": sums.small_cells})
