@@ -4,7 +4,6 @@ Every property test runs on every row.
 """
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import get_args
@@ -74,13 +73,6 @@ def apart_but_for_a_rotation(first, second):
     return float(np.linalg.norm(left @ outer @ inner - right) / np.linalg.norm(right))
 
 
-def apart_but_for_a_factor(first, second):
-    """Return how far two families of matrices are apart, relative, after the best factor."""
-    left, right = (np.vstack([each[party] for party in first]) for each in (first, second))
-    factor = np.linalg.lstsq(left, right)[0]
-    return float(np.linalg.norm(left @ factor - right) / np.linalg.norm(right))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One aligner and its claims."""
@@ -94,7 +86,6 @@ class Row:
     # how far two orders of the parties may take F_i G_i apart, beyond rounding: above 0 for a
     # method that iterates until it stands still
     order_slack: float = 0.0
-    apart: Callable = apart_but_for_a_rotation  # but for what the order of the parties leaves open
 
     def make(self, size, **scale):
         options = {k: each(size) if callable(each) else each for k, each in self.options.items()}
@@ -109,12 +100,6 @@ ALIGNERS = (
     Row(name="whitened", method=Whitened, options=FIRST),
     Row(name="imakura", method=Imakura),
     Row(name="imakura-sigma", method=Imakura, options={"factor": "sigma"}),
-    Row(
-        name="imakura-given",
-        method=Imakura,
-        options={"factor": partial(invertible, 6)},
-        apart=apart_but_for_a_factor,
-    ),
     Row(name="kawakami", method=Kawakami),
     Row(name="kawakami-weighted", method=Kawakami, options={"weighting": "eigen"}),
 )

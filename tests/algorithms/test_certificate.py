@@ -19,7 +19,6 @@ from aligners import (
 )
 from cobasis import ODC, align
 from cobasis.algorithms.certificate import (
-    CAVEAT,
     FIT_TOLERANCE,
     PEERS,
     SPREADS,
@@ -258,12 +257,3 @@ def test_a_fit_of_a_narrower_party_is_one_too(narrow):
     wide, slim = (anchor.apply(haar(5 + i, M)[:, :n]) for i, n in enumerate((4, narrow)))
     change = align(ODC(), {"p0": wide, "p1": slim}).fits["p1"].change_of_basis
     assert fit_error(slim, change, target=wide, kind="rotation") < 1000 * EPS
-
-
-def test_a_summary_is_a_short_table_with_the_words_on_column_orders():
-    toy = close_spans(3)
-    told = state(toy.images, rows_of(toy)).summary()
-    first = f"Certificate: 3 of 3 parties not a random turn, 0 cannot tell; {CAVEAT}."
-    assert " ".join(told.splitlines()[:2]) == first
-    assert "Residuals are large where patients are unlike" in told
-    assert max(map(len, told.splitlines())) <= 80

@@ -1,11 +1,9 @@
 """How the benchmark measures and judges: nothing here is about speed."""
 
 from functools import partial
-from itertools import chain, repeat
 
-import numpy as np
 import pytest
-from benchmarks import cores, formulas, goals, results, timing
+from benchmarks import formulas, goals, results, timing
 from benchmarks.inputs import Shape
 
 SMALL = Shape(a=40, l=3, c=4)
@@ -35,32 +33,6 @@ def test_a_goal_is_met_or_missed_with_its_figure_and_the_worst_point_decides():
     assert found["verdict"] == "missed"
     assert found["where"] == "1 of 2 points meet it; worst: there"
     assert goals.worst([], "faster", least=1.0)["verdict"] == "not measured"
-
-
-def controls(monkeypatch, *answers):
-    told = chain(answers, repeat(answers[-1]))
-    monkeypatch.setattr(timing, "reached", lambda: next(told))
-
-
-def test_threads_and_a_busy_machine_are_judged_in_the_rounds_that_count(monkeypatch):
-    for ours, verdict in ((2.0, "met"), (3.1, "missed")):
-        judged = cores.judged_busy({"ours": ours, "scipy loop": 50.0}, told="")
-        assert [each["verdict"] for each in judged] == [verdict, "no goal"]
-    controls(monkeypatch, *[1.99] * 6, 1.2)
-    monkeypatch.setattr(cores, "BUSY_QUICK", SMALL)
-    first, second = cores.busy_machine(quick=True)["goals"]
-    assert first["verdict"] == second["verdict"] == "not measured"
-    assert f"2.1x in 6 of {timing.MOST} rounds, and 7 were wanted" in first["where"]
-    controls(monkeypatch, 1.99, 1.2, 1.95, 1.99)
-    monkeypatch.setattr(cores, "SHAPES", (SMALL,))
-    [point] = cores.two_threads(quick=True)["points"]
-    one, two = point["runs"]["one"], point["runs"]["two"]
-    assert len(one) == len(two) == cores.ROUNDS_QUICK
-    assert point["speed-up"]["median"] == pytest.approx(np.median(np.divide(one, two)))
-    assert point["told"] == "control at 1.9x to 2.1x in 3 of 4 rounds"
-    fast = point | {"speed-up": {"median": 1.8}}
-    verdicts = [cores.judged_threads(fast, rounds=rounds)["verdict"] for rounds in (3, 4)]
-    assert verdicts == ["met", "not measured"]
 
 
 @pytest.mark.parametrize("shape", [Shape(1000, 50, 4), Shape(1000, 50, 1000)], ids=str)

@@ -1,13 +1,10 @@
 """scikit-learn's own checks, and what follows from secrets that do not travel."""
 
-import copy
-import pickle
 from collections import defaultdict
 from functools import wraps
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -89,22 +86,3 @@ def test_scikit_learns_checks_pass_but_for_those_listed_with_a_reason(estimator,
     assert failed == {name: {error} for name, (error, _) in expected.items()}
     assert not by_status["passed"] & set(expected)
     assert len(by_status["passed"]) > 35
-
-
-@pytest.mark.parametrize(
-    "face",
-    [CollaborativeClassifier(estimator="ridge"), CollaborativeRegressor(), OnlyTransformer()],
-    ids=lambda face: type(face).__name__,
-)
-def test_a_fitted_estimator_does_not_travel_and_an_unfitted_clone_does(small, face):
-    given = {"parties": small.parties}
-    face = face.set_params(random_state=0)
-    fitted = clone(face).fit(small.X, small.y, **given)
-    for travel in (pickle.dumps, copy.deepcopy):
-        with pytest.raises(SecretError, match=r"does not travel.*\[CB301\]"):
-            travel(fitted)
-    other = pickle.loads(pickle.dumps(clone(fitted)))  # noqa: S301 -- our own bytes
-    assert not hasattr(other, "round_")
-    assert other.get_params() == face.get_params()
-    found = other.fit(small.X, small.y, **given).transform(small.X, **given)
-    np.testing.assert_allclose(found, fitted.transform(small.X, **given), rtol=1e-9, atol=1e-12)

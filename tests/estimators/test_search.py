@@ -20,8 +20,6 @@ from sklearn.preprocessing import FunctionTransformer
 from cobasis.errors import OptionError
 from cobasis.estimators import (
     CollaborativeClassifier,
-    CollaborativeRegressor,
-    CollaborativeTransformer,
 )
 
 PREDICTS = {"fit", "predict", "score", "transform"}
@@ -40,22 +38,6 @@ def folds(data, n_splits=3):
 def scored(estimator, data, score=cross_val_score, **options):
     told = {"params": {"parties": data.parties}, "cv": folds(data), **options}
     return score(estimator, data.X, data.y, **told)
-
-
-def test_parties_are_requested_by_default_and_routing_is_left_as_it_was():
-    assert not sklearn.get_config()["enable_metadata_routing"]
-    for face, methods in (
-        (CollaborativeClassifier, PREDICTS | {"predict_proba", "decision_function"}),
-        (CollaborativeRegressor, PREDICTS),
-        (CollaborativeTransformer, {"fit", "transform"}),
-    ):
-        requests = face().get_metadata_routing()
-        requested = {
-            method
-            for method in methods | {"partial_fit", "inverse_transform"}
-            if getattr(requests, method).requests.get("parties") is True
-        }
-        assert requested == methods
 
 
 def test_a_search_compares_components_aligners_and_bases(small, model):
