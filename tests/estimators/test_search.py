@@ -8,7 +8,6 @@ import sklearn
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
-    GridSearchCV,
     StratifiedKFold,
     cross_val_predict,
     cross_val_score,
@@ -38,23 +37,6 @@ def folds(data, n_splits=3):
 def scored(estimator, data, score=cross_val_score, **options):
     told = {"params": {"parties": data.parties}, "cv": folds(data), **options}
     return score(estimator, data.X, data.y, **told)
-
-
-def test_a_search_compares_components_aligners_and_bases(small, model):
-    grid = {
-        "n_components": np.array([1, 5]),
-        "aligner": ["odc", "whitened"],
-        "basis": ["svd", "consensus"],
-    }
-    with ROUTED():
-        search = GridSearchCV(model, grid, cv=folds(small)[:2], error_score="raise")
-        search.fit(small.X, small.y, parties=small.parties)
-        assert search.best_params_["n_components"] == 5
-        assert len(set(search.cv_results_["mean_test_score"])) > 2
-        tested = search.score(small.X, small.y, parties=small.parties)
-        found = search.best_estimator_.predict(small.X, parties=small.parties)
-        assert tested == pytest.approx(np.mean(found == small.y))
-        assert tested > 0.85
 
 
 def by_hand(estimator, X, y, parties):

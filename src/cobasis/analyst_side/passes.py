@@ -160,20 +160,19 @@ class ClusterPasses(Pass):
         """Wait for one result, as long as there are workers."""
         from distributed import KilledWorker  # noqa: PLC0415 -- an extra
 
-        memory = "See their log (often their memory was too small)"
         while True:
             try:
                 return future.result(timeout=_LOOK_SECONDS)
             except TimeoutError:
-                if not self.client.nthreads():
-                    raise OptionError(
-                        f"the cluster has no workers left. {memory}, start some, and train again."
-                    ) from None
+                if self.client.nthreads():
+                    continue
+                why = "has no workers left"
             except KilledWorker as error:
-                raise OptionError(
-                    f"the cluster lost its workers one after the other ({error}). {memory}, and "
-                    "train again."
-                ) from error
+                why = f"lost its workers one after the other ({error})"
+            raise OptionError(
+                f"the cluster {why}. See their log (often their memory was too small), start some, "
+                "and train again."
+            )
 
 
 def _quietly(work: Work[Result], rows: LabelledRows, index: int) -> Result:
