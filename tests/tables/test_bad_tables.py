@@ -168,7 +168,7 @@ def semicolons(first, last):
 
 
 UNREADABLE = {  # what a CSV file's text, or a Parquet file's bytes, become
-    "no names": (lambda text: text.partition("\n")[2], "numbers or a separator in its first"),
+    "no names": (lambda text: text.partition("\n")[2], "numbers in its first"),
     "names twice": (lambda text: text.partition("\n")[0] + "\n" + text, "names its columns twice"),
     "two separators": (lambda text: text.replace("x2,x1", "x2;x1"), "several separators in its"),
     "mixed separators": (lambda text: text.replace(",", ";").replace("0;e", "0,e"), "line [0-9]+"),
@@ -181,17 +181,17 @@ UNREADABLE = {  # what a CSV file's text, or a Parquet file's bytes, become
     "thousands far down": (semicolons("999", "1.234"), "like 1.234"),
     "thousands alone": (semicolons("1.234", "1.235"), "like 1.234"),
     "mixed marks far down": (semicolons("99.5", "1,5"), "comma, and others with a decimal point"),
-    "empty": (lambda _: "", "not even a line of column names"),
+    "empty": (lambda _: "", "cannot be read to its end"),
     "UTF-16": (lambda text: text.encode("utf-16"), "in no letters that are read"),
     "a line for Excel": (
         lambda text: "sep=;\n" + text.replace(",", ";"),
-        "a separator in its first",
+        "line 2 has another number of fields",
     ),
     "no letter of Windows": (lambda _: b"a,b\n\x81,2\n", "letters cannot be told"),
-    "parquet of no bytes": (lambda _: b"", "no whole Parquet file"),
-    "parquet, half": (lambda data: data[: len(data) // 2], "no whole Parquet file"),
-    "parquet, its last bytes cut": (lambda data: data[:-9], "no whole Parquet file"),
-    "parquet, damaged inside": (damaged, "no whole Parquet file"),
+    "parquet of no bytes": (lambda _: b"", "cannot be read to its end"),
+    "parquet, half": (lambda data: data[: len(data) // 2], "cannot be read to its end"),
+    "parquet, its last bytes cut": (lambda data: data[:-9], "cannot be read to its end"),
+    "parquet, damaged inside": (damaged, "cannot be read to its end"),
 }
 
 

@@ -77,7 +77,27 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
     names, *rows = by[separator] or [[]]
     if rows and rows[0] == names and len(names) > 1:
         raise TableError(f"{what} names its columns twice, in the first two lines. Leave one out.")
-    return Dialect(separator, encoding)
+    dialect = Dialect(separator, encoding)
+    _refuse_ragged(path, dialect, what=what)
+    return dialect
+
+
+def _refuse_ragged(path: Path, dialect: Dialect, *, what: str) -> None:
+    """Raise TableError at the first line that has another number of fields, or only empty ones.
+
+    polars takes a line that ends too early for one with empty cells, and an empty line for a row.
+    """
+    with path.open(newline="", encoding=dialect.encoding, errors="replace") as file:
+        csv.field_size_limit(2**31 - 1)  # a cell may be longer than the module's 131,072
+        rows = csv.reader(file, delimiter=dialect.separator)
+        width = len(next(filter(None, rows), []))
+        for row in rows:
+            if (len(row) != width or not any(row)) and (any(row) or width > 1):
+                problem = "has another number of fields than the first" if any(row) else "is empty"
+                raise TableError(
+                    f"{what} cannot be read: line {rows.line_num} {problem}. Correct the file; "
+                    "nothing of it was used."
+                )
 
 
 def _plain(name: str) -> str:

@@ -1,11 +1,9 @@
 """Where a party's rows come from: a file or a frame, opened, and held against what is agreed."""
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +32,6 @@ SLICES, LEAST_COLUMNS = 32, 16
 polars may hold a row group's bytes of all columns that it is asked for, however few the rows.
 """
 
-_LAST_EMPTY = "\0empty cells in the last column"
-
 Part = tuple[int, pl.DataFrame]  # some rows, after the number of the first
 
 
@@ -56,29 +52,12 @@ class Source:
             yield
         except (pl.exceptions.PolarsError, OSError) as error:
             self.refuse_changed()
-            raise TableError(f"{self.what} {self._reason(error)}") from None
+            raise TableError(
+                f"{self.what} cannot be read to its end ({type(error).__name__}): it is empty, "
+                "truncated, damaged or still being written, or a cell far down is of another type "
+                "than those above. Make it again; nothing of it was used."
+            ) from None
         self.refuse_changed()
-
-    def _reason(self, error: Exception) -> str:
-        """Return a message for polars' own, which may quote cells."""
-        if self.path is None:
-            return (
-                f"cannot be read to its end ({type(error).__name__}). Collect the frame in polars "
-                "to see where it fails, and correct that."
-            )
-        if self.dialect is None:
-            return (
-                f"is no whole Parquet file ({type(error).__name__}): it is truncated, damaged or "
-                "still being written. Write it again; nothing of it was used."
-            )
-        if isinstance(error, pl.exceptions.NoDataError):
-            return "has not even a line of column names. Write it again."
-        if ragged := _ragged(self.path, stamp_of(self.path), self.dialect):
-            return ragged
-        return (
-            f"cannot be read ({type(error).__name__}): a cell far below the first rows may be of "
-            "another type than these. Correct the file; nothing of it was used."
-        )
 
     @property
     def schema(self) -> pl.Schema:
@@ -110,23 +89,9 @@ class Source:
             del part, read  # while the next is read
 
     def collect(self, *columns: pl.Expr) -> pl.DataFrame:
-        """Return something small of the table, read in parts; of a CSV file, every cell.
-
-        polars takes a line that ends too early for one with empty cells. Such a line has none in
-        the last column, so only where that has empty cells are the lines counted through.
-        """
-        if self.path is None or self.dialect is None:
-            with self.reading():
-                return self.frame.select(*columns).collect(engine="streaming")
-        last = pl.last().null_count().alias(_LAST_EMPTY)
-        every_cell = pl.QueryOptFlags(projection_pushdown=False)
+        """Return something small of the table, read in parts."""
         with self.reading():
-            frame = self.frame.select(*columns, last)
-            found = frame.collect(engine="streaming", optimizations=every_cell)
-        short = found[_LAST_EMPTY].head(1).sum()
-        if short and (ragged := _ragged(self.path, stamp_of(self.path), self.dialect)):
-            raise TableError(f"{self.what} {ragged}")
-        return found.drop(_LAST_EMPTY)
+            return self.frame.select(*columns).collect(engine="streaming")
 
 
 def source_of(
@@ -204,10 +169,10 @@ def _of_file(path: Path, *, party: str) -> Source:
 def _as_agreed(source: Source, agreed: AgreedColumns) -> Source:
     schema, frame, dialect, path = source.schema, source.frame, source.dialect, source.path
     own = agreed.own(schema.names())
-    if agreed.features and not own and any(re.match("sep=|-?[0-9]+$", each) for each in schema):
+    if agreed.features and not own and any(re.match("-?[0-9]+$", each) for each in schema):
         raise TableError(
-            f"{source.what} has numbers or a separator in its first line, and no agreed name. "
-            "Write the columns' names there, and no line before them; nothing of it was used."
+            f"{source.what} has numbers in its first line, and no agreed name. Write the columns' "
+            "names there, and no line before them; nothing of it was used."
         )
     others = [name for name in schema if agreed.features and name not in own.values()]
     types: dict[str, Any] = dict.fromkeys(others, pl.String)  # whatever stands there
@@ -241,27 +206,6 @@ def row_of_text(source: Source, name: str) -> int | None:
     # arg_max counts from the beginning of a part where polars reads in parts
     found = source.collect(pl.int_range(pl.len()).filter(text).min().alias("first")).item()
     return None if found is None else int(found) + 1
-
-
-@lru_cache(maxsize=8)
-def _ragged(path: Path, stamp: Stamp, dialect: Dialect) -> str:  # noqa: ARG001 -- a changed file is read anew
-    """Say which line is the first with another number of fields; nothing where none has.
-
-    An empty line has none, where there are several columns: polars makes a row of it as well.
-    A table is asked several things, and its lines are counted through once.
-    """
-    with path.open(newline="", encoding=dialect.encoding, errors="replace") as file:
-        csv.field_size_limit(2**31 - 1)  # a cell may be longer than the module's 131,072
-        rows = csv.reader(file, delimiter=dialect.separator)
-        width = len(next(filter(None, rows), []))
-        for row in rows:
-            if (len(row) != width or not any(row)) and (any(row) or width > 1):
-                problem = "has another number of fields than the first" if any(row) else "is empty"
-                return (
-                    f"cannot be read: line {rows.line_num} {problem}. Correct the "
-                    "file; nothing of it was used."
-                )
-    return ""
 
 
 def refuse_absent(source: Source, names: Sequence[str], *, labels: str | None, party: str) -> None:
