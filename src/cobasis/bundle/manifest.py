@@ -1,16 +1,16 @@
 """What a bundle says of itself, never believed unsigned, and what it has to be: ours, and new."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, Self
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from cobasis.errors import BundleError, ClockError, ForeignBundleError, OptionError, ReplayError
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
-from cobasis.protocol.enrolment import IdentityName
+from cobasis.protocol.enrolment import IdentityName, field_findings
 from cobasis.protocol.exchanges import Answer, MessageName
 from cobasis.protocol.span_lines import SpanLine
 from cobasis.strict_json import Strict, canonical_json
@@ -43,16 +43,6 @@ class Part(Strict):
     name: Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,64}$")]
     n_bytes: Annotated[int, Field(ge=1, lt=2**48)]
     sha256: Digest
-
-
-def _part_problem(kind: Kind, parts: Sequence[Part]) -> str:
-    rules, names = PARTS[kind], [part.name for part in parts]
-    if len(set(names)) < len(names) or set(names) - set(rules):
-        return f"a bundle of kind '{kind}' has other parts than {', '.join(rules)}"
-    for part in parts:
-        if part.n_bytes > (most := rules[part.name]):
-            return f"its part {part.name} has {part.n_bytes:,} bytes, and {most:,} are the most"
-    return ""
 
 
 FORMAT: Literal["cobasis/bundle/1"] = "cobasis/bundle/1"
@@ -93,6 +83,16 @@ class Manifest(Strict):
     audit: dict[str, Any] | None = None
     dp: dict[str, Any] | None = None  # the record of noise
 
+    @model_validator(mode="after")
+    def _refuse_other_parts(self) -> Self:
+        rules, names = PARTS[self.kind], [part.name for part in self.parts]
+        if len(set(names)) < len(names) or set(names) - set(rules):
+            raise ValueError(f"it has other parts than {', '.join(rules)}")
+        for part in self.parts:
+            if part.n_bytes > (most := rules[part.name]):
+                raise ValueError(f"{part.name} has {part.n_bytes:,} bytes, {most:,} are the most")
+        return self
+
     def encoded(self) -> bytes:
         return canonical_json(self.model_dump(), ascii_only=False)
 
@@ -104,15 +104,11 @@ def signed_message(manifest: bytes) -> bytes:
 def read_manifest(text: bytes, *, what: str) -> Manifest:
     """Check a manifest's text; it is believed when its signature was checked, and not before."""
     try:
-        manifest = Manifest.read(text)
+        return Manifest.read(text)
     except ValidationError as error:
-        places = {".".join(map(str, each["loc"]))[:80] for each in error.errors()}
-        refuse(what, f"its manifest's {', '.join(sorted(places)[:5])} cannot stand")
+        refuse(what, f"its manifest has {field_findings(error, whole='parts'):.500}")
     except ValueError:
         refuse(what, "its manifest is no JSON object with every name once")
-    if problem := _part_problem(manifest.kind, manifest.parts):
-        refuse(what, problem)
-    return manifest
 
 
 def refuse(what: str, reason: str) -> NoReturn:
@@ -128,19 +124,22 @@ def make_manifest(
 ) -> Manifest:
     from importlib.metadata import version  # noqa: PLC0415 -- 20 ms, only when one is written
 
-    manifest = Manifest(
-        **draft,
-        software=f"cobasis {version('cobasis')}",
-        recipients=recipients,
-        created=moment_text(created),
-        parts=parts,  # type: ignore[arg-type]
-    )
-    problem = _part_problem(manifest.kind, manifest.parts)
-    if (length := len(manifest.encoded())) > MAX_MANIFEST:
-        problem = f"its manifest has {length:,} bytes, at most {MAX_MANIFEST:,} are read"
-    if problem:
-        raise OptionError(f"no reader would take this {manifest.kind}: {problem}. Change that.")
-    return manifest
+    try:
+        manifest = Manifest(
+            **draft,
+            software=f"cobasis {version('cobasis')}",
+            recipients=recipients,
+            created=moment_text(created),
+            parts=parts,  # type: ignore[arg-type]
+        )
+    except ValidationError as error:
+        problem = field_findings(error, whole="parts")
+    else:
+        if (length := len(manifest.encoded())) <= MAX_MANIFEST:
+            return manifest
+        problem = f"a manifest of {length:,} bytes, of which {MAX_MANIFEST:,} are read"
+    kind = draft["kind"]
+    raise OptionError(f"no reader would take this {kind}, which has {problem}. Change that.")
 
 
 MAX_AHEAD = timedelta(hours=48)  # by how much a sender's clock may be fast

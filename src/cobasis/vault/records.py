@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from cobasis.disk.lock import Lock
-from cobasis.disk.whole import Stamp, make_folder, move_whole, opened, remove_left, write_whole
+from cobasis.disk.whole import make_folder, move_whole, read_whole, remove_left, write_whole
 from cobasis.errors import VaultError
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES, require_key
@@ -46,15 +46,14 @@ def seal_anew(folder: Path, *, seal: Cipher, unseal: Cipher) -> None:
     A kill leaves some under the one key and some under the other, and both are read.
     """
     for path in sorted(folder.rglob(f"*{SUFFIX}")):
-        with Lock(folder, what=f"the vault '{folder}'", wait=True), opened(path) as (file, _):
-            write_whole(path, seal(unseal(file.readall() or b"")))
+        with Lock(folder, what=f"the vault '{folder}'", wait=True):
+            write_whole(path, seal(unseal(read_whole(path))))
 
 
 class Records(Hidden):
     def __init__(self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher) -> None:
         self.folder, self.party = folder, party
         self._seal, self._unseal = seal, unseal
-        self._read: dict[str, tuple[Stamp, Record]] = {}
         self._mac_key = bytes(KEY_BYTES)  # of the key's own record; sealing is what protects that
         make_folder(folder)
         with self.alone():
@@ -86,22 +85,15 @@ class Records(Hidden):
         write_whole(path, self._seal(_FORMAT + hmac.digest(self._mac_key, body, "sha256") + body))
 
     def get(self, name: str) -> Record | None:
-        """Read a record, None where there is none; a file that has not changed is read once."""
         path = self.path(name)
         if not path.exists():
             return None
-        with opened(path) as (file, stamp):
-            before = self._read.get(name)
-            if before is not None and before[0] == stamp:
-                return before[1]
-            sealed = file.readall()
+        sealed = read_whole(path)
         try:
             plain = self._unseal(sealed)
         except ValueError:
             self.refuse(name, "it is damaged, or was sealed for another party's key")
-        record = self._unpacked(name, plain)
-        self._read[name] = (stamp, record)
-        return record
+        return self._unpacked(name, plain)
 
     def path(self, name: str) -> Path:
         return self.folder / f"{name}{SUFFIX}"
