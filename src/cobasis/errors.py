@@ -40,12 +40,10 @@ class CobasisError(Exception):
     exit_code = 2
 
     def __init_subclass__(cls, *, code: str = "") -> None:
-        """Give a leaf of the tree its code."""
         super().__init_subclass__()
         cls.code = code
 
     def __str__(self) -> str:
-        """Return the message and its code."""
         return f"{super().__str__()} [{self.code}]"
 
 
@@ -59,7 +57,6 @@ class RemoteError(CobasisError, ValueError):
     exit_code = 3
 
     def __init__(self, message: str, parties: tuple[str, ...] = ()) -> None:
-        """Keep the parties beside the message, where a fit or a basis of theirs is refused."""
         super().__init__(message)
         self.parties = parties
 
@@ -300,7 +297,6 @@ class RequestError(RemoteError, code="CB903"):
     """A request that a server refuses, or an answer of a server that is none."""
 
     def __init__(self, message: str, *, status: int = 400) -> None:
-        """Keep the status of HTTP beside the message."""
         super().__init__(message)
         self.status = status
 

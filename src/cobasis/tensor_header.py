@@ -32,7 +32,6 @@ class Place:
 def make_header(
     tensors: Sequence[tuple[str, np.dtype[Any], tuple[int, ...]]], *, metadata: Mapping[str, str]
 ) -> tuple[bytes, dict[str, Place]]:
-    """Return a header's bytes, and where each tensor goes."""
     described: dict[str, Any] = {_METADATA: dict(metadata)}
     places, end = {}, 0
     for name, dtype, shape in tensors:

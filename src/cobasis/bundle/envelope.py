@@ -126,8 +126,6 @@ class _Sealed:
 
 
 class _Read:
-    """A bundle that is read: the sealed file, and its plain stream."""
-
     def __init__(self, path: Path, plain: BinaryIO, *, max_bytes: int) -> None:
         self.path, self.plain, self._most = path, plain, max_bytes
         self.what = f"the bundle '{path.name}'"

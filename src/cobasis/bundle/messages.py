@@ -33,7 +33,6 @@ _Hex = Annotated[Digest, AfterValidator(bytes.fromhex)]
 
 
 def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
-    """Return the upload of a bundle, checked; its numbers stay on disk."""
     payload, manifest = open_payload(bundle.parts["upload.safetensors"]), bundle.manifest
     digest, tag = payload.agreement_digest.hex(), payload.anchor_tag.hex()
     says = payload.party, digest, tag, payload.simulated

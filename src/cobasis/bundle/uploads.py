@@ -75,8 +75,6 @@ class StoredTable:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Payload(Upload):
-    """An upload on disk: its header was checked."""
-
     rows: StoredTable = field(repr=False)  # type: ignore[assignment]  # slices are all it is
     labels: StoredTable | None = field(repr=False)  # type: ignore[assignment]  # asked for
     anchor_image: StoredTable = field(repr=False)  # type: ignore[assignment]

@@ -62,7 +62,6 @@ class Lock(AbstractContextManager["Lock"]):
             calls.write(self.descriptor, data, offset=offset, path=self.path)
 
     def settle(self) -> None:
-        """Wait until what the file holds is on the disk."""
         with self._refusals():
             calls.do(os.fsync, self.descriptor, path=self.path)
 

@@ -34,7 +34,6 @@ class Header:
 
 
 def read_header(path: Path, *, max_bytes: int = MAX_HEADER) -> Header:
-    """Read a file's header and check it against the file's size."""
     with opened(path) as (file, stamp):
         length = int.from_bytes(file.read(PREFIX), "little")
         what = f"the file '{path.name}'"
@@ -75,7 +74,6 @@ def read_tables(
 
 
 def part_of(place: Place, rows: slice, *, what: str) -> Place:
-    """Return where rows `start` to `stop` of a tensor stand."""
     start, stop = rows.start, rows.stop
     if not 0 <= start < stop <= place.shape[0]:
         raise ShapeError(

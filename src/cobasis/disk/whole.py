@@ -63,7 +63,6 @@ def opened(path: Path | str) -> Iterator[tuple[FileIO, Stamp]]:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, 64 hexadecimal digits."""
     with opened(path) as (file, _):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -152,7 +151,6 @@ class WholeFile(AbstractContextManager["WholeFile"]):
         return len(rest)
 
     def read(self, array: npt.NDArray[Any], *, offset: int) -> None:
-        """Fill a contiguous array from a place of the file that was written before."""
         rest = _bytes_of(array)
         with self._refusals():
             while rest and (read := os.preadv(self._lock.descriptor, [rest], offset)):

@@ -55,7 +55,6 @@ class OneLine(Strict):
                 raise AgreementError(f"the {self.what} has {found}. {self.ask}") from None
 
     def text(self) -> str:
-        """Return the file's text: canonical JSON and a line feed."""
         fields = {"format": self.form, **self.model_dump()}
         return canonical_json(fields).decode() + "\n"
 

@@ -291,7 +291,6 @@ def as_labels(
 
 
 def decode_labels(predicted: Labels, agreement: Agreement) -> npt.NDArray[np.generic]:
-    """Turn positions back into classes, or clusters; leave numbers as they are."""
     if agreement.classes:
         classes: npt.NDArray[np.generic] = np.array(agreement.classes)
         return classes[predicted.astype(np.int64)]

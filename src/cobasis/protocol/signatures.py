@@ -67,7 +67,6 @@ def refuse_gaps(agreement: Agreement) -> None:
 
 
 def sign_agreement(agreement: Agreement, *, name: str, sign: Sign, mask_key: str = "") -> Signature:
-    """Sign an agreement, if there is nothing left to fill in it; with the key of one's masks."""
     refuse_gaps(agreement)
     signer = signers(agreement).get(name)
     if signer is None:
@@ -133,7 +132,6 @@ def _flaw(signature: Signature, agreement: Agreement, who: PublicIdentity | None
 
 
 def check_signature(agreement: Agreement, signature: Signature) -> None:
-    """Raise unless it is somebody's who has to sign, of this very text, and good."""
     name, who = signature.name, signers(agreement).get(signature.name)
     if who is None:
         raise SignatureError(

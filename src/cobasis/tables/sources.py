@@ -89,7 +89,6 @@ class Source:
             del part, read  # while the next is read
 
     def collect(self, *columns: pl.Expr) -> pl.DataFrame:
-        """Return something small of the table, read in parts."""
         with self.reading():
             return self.frame.select(*columns).collect(engine="streaming")
 
@@ -201,7 +200,6 @@ def _as_agreed(source: Source, agreed: AgreedColumns) -> Source:
 
 
 def row_of_text(source: Source, name: str) -> int | None:
-    """Return the number, from 1, of the first row whose cell is text and no number."""
     text = pl.col(name).is_not_null() & pl.col(name).cast(pl.Float64, strict=False).is_null()
     # arg_max counts from the beginning of a part where polars reads in parts
     found = source.collect(pl.int_range(pl.len()).filter(text).min().alias("first")).item()
@@ -209,7 +207,6 @@ def row_of_text(source: Source, name: str) -> int | None:
 
 
 def refuse_absent(source: Source, names: Sequence[str], *, labels: str | None, party: str) -> None:
-    """Refuse a table that lacks a column; what a column holds is seen when it is read."""
     schema = source.schema
     refuse_names([name for name in names if name in schema], names, party=party)
     if labels is not None and labels not in schema:

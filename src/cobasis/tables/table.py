@@ -131,7 +131,6 @@ class StreamedTable(LabelledRows):
         return (found if self.chosen is None else found.filter(self.chosen)).to_list()
 
     def labels(self) -> Labels | None:
-        """Return the labels as they travel."""
         frame, agreement = self._labels, self._agreement
         if frame is None or agreement.task == "representation":
             return encode_labels(None, agreement, n_rows=self.shape[0], party=self.party)

@@ -134,7 +134,6 @@ class Records(Hidden):
         return Record(about=told["about"], arrays=arrays)
 
     def _vault_key(self) -> bytes:
-        """Return the vault's own key; one is made where there is none."""
         record = self.get(_KEY)
         if record is not None:
             return require_key(record.arrays["key"].tobytes(), name="the vault's key")

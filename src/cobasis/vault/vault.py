@@ -185,7 +185,6 @@ class Vault(Hidden):
             )
 
     def finish_upload(self, number: int, digest: str) -> None:
-        """Write a sealed file's digest into the history, now that it is whole."""
         with self._records.alone():
             for dataset in self.datasets():
                 lines = {line.number: line for line in dataset.history}
