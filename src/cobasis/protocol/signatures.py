@@ -77,7 +77,7 @@ def sign_agreement(agreement: Agreement, *, name: str, sign: Sign, mask_key: str
     digest = agreement.digest().hex()
     signed = sign(PREFIX + bytes.fromhex(digest + mask_key)).hex()
     made = Signature(name=name, agreement=digest, mask_key=mask_key, signature=signed)
-    if _flaw(made, agreement, signer):
+    if _flaw(made, agreement):
         raise AgreementError(
             f"the key at hand is not the one that is enrolled for '{name}' (fingerprint "
             f"{signer.fingerprint}). Use that key; a new one takes a new agreement."
@@ -117,9 +117,9 @@ def _hides(mask_key: str) -> bool:
     return False
 
 
-def _flaw(signature: Signature, agreement: Agreement, who: PublicIdentity | None) -> str:
+def _flaw(signature: Signature, agreement: Agreement) -> str:
     """Say in a few words what is wrong with a signature; nothing if it is good."""
-    if who is None:
+    if (who := signers(agreement).get(signature.name)) is None:
         return "not enrolled"
     if signature.agreement != agreement.digest().hex():
         return _OTHER_VERSION
@@ -132,35 +132,26 @@ def _flaw(signature: Signature, agreement: Agreement, who: PublicIdentity | None
 
 
 def check_signature(agreement: Agreement, signature: Signature) -> None:
-    name, who = signature.name, signers(agreement).get(signature.name)
-    if who is None:
-        raise SignatureError(
-            f"this is a signature of '{name}', who is not enrolled in round "
-            f"'{agreement.round_id}'. Look which agreement it belongs to."
-        )
-    if flaw := _flaw(signature, agreement, who):
+    if flaw := _flaw(signature, agreement):
+        name, digest = signature.name, agreement.digest().hex()
         kind = ForeignBundleError if flaw == _OTHER_VERSION else SignatureError
         raise kind(
             f"what came as the signature of '{name}' in round '{agreement.round_id}' is none: "
-            f"{flaw}. It is of a text {signature.agreement[:16]}, this one is "
-            f"{agreement.digest().hex()[:16]}, and the key of '{name}' is {who.fingerprint}. Send "
-            f"'{name}' the agreement as it is now, and ask over another channel who sent this, and "
-            "for a signature of that text."
+            f"{flaw}. It is of a text {signature.agreement[:16]}, and this one is {digest[:16]}. "
+            f"Send '{name}' the agreement as it is now, and ask over another channel who sent "
+            "this, and for a signature of that text."
         )
 
 
 def signed_by(agreement: Agreement, signatures: Iterable[Signature]) -> tuple[str, ...]:
-    needed = signers(agreement)
-    return tuple(
-        each.name for each in signatures if not _flaw(each, agreement, needed.get(each.name))
-    )
+    return tuple(each.name for each in signatures if not _flaw(each, agreement))
 
 
 def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> None:
     """Raise UnsignedError unless all parties and the analyst signed this very agreement."""
     needed, findings = signers(agreement), defaultdict[str, list[str]](list)
     for each in signatures:
-        findings[_flaw(each, agreement, needed.get(each.name))].append(each.name)
+        findings[_flaw(each, agreement)].append(each.name)
     told = {name for names in findings.values() for name in names}
     signed = {*findings.pop("", [])}
     findings["missing"] = [name for name in needed if name not in told]
