@@ -3,9 +3,7 @@
 import hashlib
 import io
 import json
-import shutil
 import stat
-import subprocess
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -14,7 +12,6 @@ import numpy as np
 import pytest
 
 from bundle.bundles import (
-    AGE_KEYS,
     LAB,
     MAGIC,
     NORTH,
@@ -43,7 +40,6 @@ from cobasis.protocol.enrolment import verify
 from cobasis.strict_json import canonical_json
 
 NOISE = np.random.default_rng(0).bytes(3_000_000)
-AGE = shutil.which("age")
 
 
 @pytest.mark.parametrize("kind", sorted(PARTS))
@@ -163,22 +159,3 @@ def test_a_bundle_above_the_limits_is_refused(tmp_path):
     refused(tmp_path / "a.cb", BundleError, "10,000,042 bytes", max_bytes=10**6)
     refused(receipt(tmp_path / "b.cb"), BundleError, "20 bytes", max_bytes=19)
     opened(tmp_path / "b.cb", tmp_path / "in", max_bytes=20, expected=Expected(now=NOW))
-
-
-@pytest.mark.skipif(AGE is None, reason="the tool `age` is not installed: apt-get install age")
-def test_age_opens_what_we_seal_and_we_what_age_seals(tmp_path):
-    def age(*options):
-        done = subprocess.run([AGE, *map(str, options)], capture_output=True, check=True)
-        return done.stdout
-
-    write(tmp_path / "a.cb")
-    (tmp_path / "lab.txt").write_text(AGE_KEYS["lab"] + "\n")
-    plain = age("--decrypt", "-i", tmp_path / "lab.txt", tmp_path / "a.cb")
-    assert plain.startswith(MAGIC)
-    assert b'"kind":"receipt"' in plain
-    assert plain == unsealed(tmp_path / "a.cb")
-    (tmp_path / "plain").write_bytes(plain)
-    age("-r", LAB.public.recipient, "-o", tmp_path / "b.cb", tmp_path / "plain")
-    assert look(tmp_path / "b.cb").n_recipients == 1
-    bundle = opened(tmp_path / "b.cb", tmp_path / "in")
-    assert bundle.parts["receipt.json"].read_bytes() == b'{"round":"icu-2026"}'

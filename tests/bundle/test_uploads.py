@@ -177,20 +177,6 @@ def test_what_a_precision_does_not_hold_is_refused(tmp_path, value, name, table)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_cut_gone_a_folder_and_a_pipe_are_no_files(path, tmp_path):
-    size, payload = path.stat().st_size, open_payload(path)
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(FileFormatError, match=f"'north' .*truncated: {size - 1} bytes .*{size}"):
-        open_payload(path)
-    path.unlink()
-    with pytest.raises(DiskError, match="No such file"):
-        payload.anchor_image[:]
-    os.mkfifo(tmp_path / "pipe")
-    for other in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(DiskError, match="it is no file"):
-            open_payload(other)
-
-
 def test_a_file_that_claims_gigabytes_costs_no_memory(path):
     """One that is sparse takes no room on its sender's disk, and would take all of the reader's."""
     (found, _), agreement = described(path), agree(SEEDED)
