@@ -106,7 +106,7 @@ def read_manifest(text: bytes, *, what: str) -> Manifest:
     try:
         return Manifest.read(text)
     except ValidationError as error:
-        refuse(what, f"its manifest has {field_findings(error, whole='parts'):.500}")
+        refuse(what, f"its manifest has {field_findings(error):.500}")
     except ValueError:
         refuse(what, "its manifest is no JSON object with every name once")
 
@@ -133,7 +133,7 @@ def make_manifest(
             parts=parts,  # type: ignore[arg-type]
         )
     except ValidationError as error:
-        problem = field_findings(error, whole="parts")
+        problem = field_findings(error)
     else:
         if (length := len(manifest.encoded())) <= MAX_MANIFEST:
             return manifest
