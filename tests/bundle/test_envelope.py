@@ -103,7 +103,7 @@ def test_the_container_is_what_the_page_says(tmp_path):
     [
         ({"parts": {"other.bin": b"x"}}, "has other parts than receipt.json"),
         ({"parts": {"receipt.json": bytes(2**20 + 1)}}, "1,048,576 are the most"),
-        ({"audit": {"x": "y" * 2**20}}, "manifest of 1,049,"),
+        ({"audit": {"x": "y" * 2**20}}, "of its 1,049,"),
         ({"simulated": True}, "'north' was drawn from a seed"),
     ],
 )

@@ -101,55 +101,38 @@ def seen(folder):
     }
 
 
-class Trial:
-    """A step in a folder that is put back before each attempt."""
-
-    def __init__(self, name, parent):
-        parent, (prepare, self.work) = Path(tempfile.mkdtemp(dir=parent)), STEPS[name]
-        self._before, self.folder = parent / "before", parent / "north"
-        prepare(self._before)
-        self.reset()
-        self.old = seen(self.folder)
-        self.reset()
-        self.work(self.folder)
-        self.new = seen(self.folder)
-        self.reset()
-
-    def reset(self):
-        shutil.rmtree(self.folder, ignore_errors=True)
-        if self._before.exists():
-            shutil.copytree(self._before, self.folder)
-
-    def judge(self, where):
-        """Old or new, nothing half-written, and the same command again gives the new state."""
-        found = seen(self.folder)
-        assert found in (self.old, self.new), where
-        left = {path.name for path in self.folder.rglob("*") if path.suffix in {".part", ".gone"}}
-        assert not left, where
-        if found == self.old:
-            self.work(self.folder)
-            assert seen(self.folder) == self.new, where
-        return found == self.new
-
-    def failed(self, act):
-        return enumerate(failures(act, lambda: self.work(self.folder)), 1)
-
-    def judged(self, places):
-        """At each place a failure or death; the states behind them."""
-        calls, states = set(), []
-        for where, call in places:
-            states.append(self.judge((where, call)))
-            calls.add(call)
-            self.reset()
-        assert {"fsync", "replace"} <= calls
-        return states
-
-
 @pytest.mark.parametrize("name", STEPS)
 def test_a_step_that_fails_or_dies_at_any_call_leaves_the_old_state_or_the_new_one(name, in_memory):
-    trial = Trial(name, in_memory)
-    assert not all(trial.judged(trial.failed(FULL))) or name == "open a new vault"
-    assert any(trial.judged(deaths(lambda: trial.work(trial.folder))))
+    """Nothing is half-written, and the same command again gives the new state."""
+    (prepare, step), parent = STEPS[name], Path(tempfile.mkdtemp(dir=in_memory))
+    before, folder = parent / "before", parent / "north"
+
+    def reset():
+        shutil.rmtree(folder, ignore_errors=True)
+        if before.exists():
+            shutil.copytree(before, folder)
+
+    def done():
+        step(folder)
+        return seen(folder)
+
+    prepare(before)
+    reset()
+    old, new = seen(folder), done()
+    reset()
+    for trials in (enumerate(failures(FULL, lambda: step(folder))), deaths(lambda: step(folder))):
+        calls, states = set(), []
+        for where, call in trials:
+            found = seen(folder)
+            assert found in (old, new), (where, call)
+            left = {path.name for path in folder.rglob("*") if path.suffix in {".part", ".gone"}}
+            assert not left, (where, call)
+            assert found == new or done() == new, (where, call)
+            states.append(found == new)
+            calls.add(call)
+            reset()
+        assert {"fsync", "replace"} <= calls
+        assert any(states)
 
 
 def test_what_a_command_keeps_while_the_vault_is_sealed_anew_stays(tmp_path):

@@ -10,10 +10,10 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from cobasis.errors import BundleError, ClockError, ForeignBundleError, OptionError, ReplayError
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
-from cobasis.protocol.enrolment import IdentityName, field_findings
+from cobasis.protocol.enrolment import IdentityName
 from cobasis.protocol.exchanges import Answer, MessageName
 from cobasis.protocol.span_lines import SpanLine
-from cobasis.strict_json import Strict, canonical_json
+from cobasis.strict_json import Strict, canonical_json, findings
 
 Kind = Literal[MessageName, Answer, "receipt", "secret", "part"]
 
@@ -105,10 +105,8 @@ def read_manifest(text: bytes, *, what: str) -> Manifest:
     """Check a manifest's text; it is believed when its signature was checked, and not before."""
     try:
         return Manifest.read(text)
-    except ValidationError as error:
-        refuse(what, f"its manifest has {field_findings(error):.500}")
-    except ValueError:
-        refuse(what, "its manifest is no JSON object with every name once")
+    except ValueError as error:
+        refuse(what, f"its manifest cannot stand: {'; '.join(findings(error)[:5]):.500}")
 
 
 def refuse(what: str, reason: str) -> NoReturn:
@@ -133,13 +131,15 @@ def make_manifest(
             parts=parts,  # type: ignore[arg-type]
         )
     except ValidationError as error:
-        problem = field_findings(error)
+        problem = "; ".join(findings(error)[:5])
     else:
         if (length := len(manifest.encoded())) <= MAX_MANIFEST:
             return manifest
-        problem = f"a manifest of {length:,} bytes, of which {MAX_MANIFEST:,} are read"
+        problem = f"of its {length:,} bytes {MAX_MANIFEST:,} are read"
     kind = draft["kind"]
-    raise OptionError(f"no reader would take this {kind}, which has {problem}. Change that.")
+    raise OptionError(
+        f"no reader would take this {kind}, for its manifest cannot stand: {problem}. Change that."
+    )
 
 
 MAX_AHEAD = timedelta(hours=48)  # by how much a sender's clock may be fast

@@ -23,9 +23,8 @@ from cobasis.disk.whole import Stamp, WholeFile, read_array
 from cobasis.errors import MessageError, OptionError
 from cobasis.features.outcome import ROLES, VALUE, record_type
 from cobasis.protocol.agreement import Digest, Precision
-from cobasis.protocol.enrolment import field_findings
 from cobasis.protocol.messages import Upload
-from cobasis.strict_json import IF_ANY, Strict
+from cobasis.strict_json import IF_ANY, Strict, findings
 from cobasis.tensor_header import MAX_NAME, Place, make_header
 
 
@@ -110,7 +109,7 @@ def open_payload(path: Path) -> Payload:
     try:
         about = _About.model_validate(header.metadata)
     except ValidationError as error:
-        refuse(header.what, f"its metadata have {field_findings(error)}")
+        refuse(header.what, f"its metadata cannot stand: {'; '.join(findings(error))}")
     roles = about.label_columns.split(",")[1:]
     kind = record_type(dict.fromkeys(roles, "")) if about.label_columns else None
     _refuse_tables(header, scaled=about.int8_scale is not None, kind=kind)
