@@ -77,7 +77,6 @@ def main() -> int:
 
 
 def options() -> argparse.Namespace:
-    """Read the command line."""
     parser = argparse.ArgumentParser(prog="./run.sh bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="three minutes; nothing is kept")
     parser.add_argument(
@@ -92,7 +91,6 @@ def options() -> argparse.Namespace:
 
 
 def say_where(console: Console) -> None:
-    """Print what a reader has to know to compare figures."""
     here = machine()
     console.print(
         f"{here['processor']}, {here['cores']} cores, {here['memory_gib']} GiB; "
@@ -140,7 +138,6 @@ def keep(name: str, found: dict[str, Any], console: Console) -> None:
 
 
 def show(result: dict[str, Any], console: Console) -> None:
-    """Print every goal with its figure."""
     shown = Table(title="Goals", title_justify="left")
     headings = ("section", "goal", "asked", "figure", "verdict", "where")
     for heading in headings:

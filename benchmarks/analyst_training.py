@@ -25,7 +25,6 @@ TREES = 20
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Measure every step in a process of its own."""
     n_rows = ROWS_QUICK if quick else ROWS
     with tempfile.TemporaryDirectory() as place:
         began = time.perf_counter()
@@ -46,7 +45,6 @@ def measure(*, quick: bool) -> dict[str, Any]:
 
 
 def rotation(place: int) -> Matrix:
-    """Return a party's secret rotation, which its change of basis undoes."""
     return orthonormal(COMPONENTS, COMPONENTS, rng=np.random.default_rng(place))
 
 
@@ -77,7 +75,6 @@ def draw_uploads(folder: Path, n_rows: int) -> None:
 
 
 def take(step: str, place: str, *, quick: bool) -> dict[str, Any]:
-    """Train one model, and say what it cost."""
     if quick:  # few rows are one block else, which no limit of passes ends
         aligned.MOST_CELLS, trainer.SAMPLE_ROWS = 0, 1_000
     folder = Path(place)

@@ -53,7 +53,6 @@ def floor(images: Images) -> Callable[[], Matrix]:
 
 
 def n_components(images: Images) -> int:
-    """Return l."""
     return len(next(iter(images.values()))[0])
 
 

@@ -35,14 +35,12 @@ MOST_SLOWER = {
 
 
 def two_threads(*, quick: bool) -> dict[str, Any]:
-    """Time ours with one and with two threads."""
     shapes, rounds = (SHAPES[:1], ROUNDS_QUICK) if quick else (SHAPES, ROUNDS)
     points = [a_point(each, rounds=rounds) for each in shapes]
     return {"points": points, "goals": [judged_threads(each, rounds=rounds) for each in points]}
 
 
 def a_point(shape: Shape, *, rounds: int) -> dict[str, Any]:
-    """Time one shape."""
     images = different("isometric")(**shape._asdict())
     calls = {
         "one": lambda: contenders.ours(images, workers=1),
@@ -111,7 +109,6 @@ def judged_busy(slower: dict[str, float], *, told: str) -> list[goals.Judged]:
 
 @contextmanager
 def load() -> Iterator[None]:
-    """Keep all cores busy from other processes."""
     busy = Barrier(1 + (os.cpu_count() or 1))
     others = [Process(target=spin, args=(busy,), daemon=True) for _ in range(busy.parties - 1)]
     for each in others:

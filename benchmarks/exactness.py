@@ -19,7 +19,6 @@ SOLVED = [Shape(300, 15, 10), Shape(300, 15, 40), Shape(1000, 50, 20)]
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Compare with plain decompositions of the same input."""
     first = slice(1 if quick else None)
     rotations = [odc_figures(name, each) for name in INPUTS for each in ROTATED[first]]
     squares = [least_squares_figures(noise, each) for noise in NOISES for each in SOLVED[first]]
@@ -45,7 +44,6 @@ def odc_figures(name: str, shape: Shape) -> dict[str, Any]:
 
 
 def objective(images: Images, changes: Mapping[str, Matrix], target: Matrix) -> float:
-    """Return the sum of ``||A_i G_i - Z||^2``."""
     return float(sum(np.sum((images[name] @ changes[name] - target) ** 2) for name in images))
 
 
@@ -85,7 +83,6 @@ def imakura_exact(images: Images) -> dict[str, Matrix]:
 
 
 def spectrum_ratio(tables: list[Matrix], size: int) -> float:
-    """Return s_l / s_(l+1) of the side-by-side tables."""
     values = np.linalg.svd(np.hstack(tables), compute_uv=False)
     return float(values[size - 1] / values[size])
 
@@ -102,7 +99,6 @@ def difference(images: Images, found: dict[str, Matrix], exact: dict[str, Matrix
 
 
 def judged(rotations: list[dict[str, Any]], squares: list[dict[str, Any]]) -> list[goals.Judged]:
-    """Return the goals that these figures answer."""
     found = []
     for figure, what in (
         ("orthogonality", "||G'G - I|| of ODC"),

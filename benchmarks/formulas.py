@@ -30,7 +30,6 @@ HELD = (Shape(1000, 100, 50), Shape(1000, 50, 400))
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Compare formulas with what happens."""
     counted = [counts(each) for each in COUNTED[: 1 if quick else None]]
     held = [peaks(each, name) for each in (HELD_QUICK if quick else HELD) for name in ALGORITHMS]
     alike = [(f"{each['method']}, {each['size']}", each["paper's code / eq."]) for each in held]

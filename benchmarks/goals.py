@@ -36,7 +36,6 @@ def written(figure: float) -> str:
 
 
 def not_measured(what: str, *, why: str, verdict: str = "not measured") -> Judged:
-    """Record a goal that this run says nothing about."""
     blank = {"asked": "", "figure": "", "value": None}
     return {"goal": what, **blank, "where": why, "verdict": verdict}
 

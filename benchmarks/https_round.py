@@ -43,7 +43,6 @@ LOADERS = ("keys.identity", "party_side.session", "cli.options")
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Time both ways in turn."""
     parties, rounds = (8, 1) if quick else (PARTIES, ROUNDS)
     runs: dict[str, list[float]] = {"files": [], "https": []}
     for turn in range(rounds):
@@ -108,7 +107,6 @@ class House:
         return f"--home {self.root}/{name}/home --passphrase-file {self.root}/passphrase".split()
 
     def took(self, way: str) -> float:
-        """Return how long the round takes."""
         with self.opened():
             took = self.over_https() if way == "https" else seconds(self.by_files)
         if len([*self.root.glob("p*/*.card.html")]) != len(self.people):
@@ -116,12 +114,10 @@ class House:
         return took
 
     def type(self, command: Callable[..., None], name: str, **told: object) -> None:
-        """Do what a command does, as somebody."""
         home, passphrase = self.root / name / "home", self.root / "passphrase"
         unwrap(command)(owner=Owner(home=home, name=name, passphrase_file=passphrase), **told)
 
     def each(self, act: Callable[[str, Path], None]) -> None:
-        """Let every party do something, all at once."""
         with ThreadPoolExecutor(len(self.people)) as pool:
             [*pool.map(lambda name: act(name, self.root / name), self.people)]
 

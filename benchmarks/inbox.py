@@ -50,7 +50,6 @@ Server = subprocess.Popen[bytes]
 
 
 def measure(*, quick: bool) -> Figures:
-    """Measure each with a server that was just started."""
     n_uploads, rounds, lasts, beside = (100, 1, 3, 3) if quick else (1000, 3, 20, 10)
     n_small, kills, large, cuts = (300, 3, 16, 3) if quick else (10_000, 50, 1000, 20)
     with tempfile.TemporaryDirectory(prefix="cobasis-bench-") as name:
@@ -112,7 +111,6 @@ class Place:
         return [Upload(self, who=people[at % len(people)], start=start) for at in range(count)]
 
     def serving(self) -> AbstractContextManager[Server]:
-        """Run the server in a process of its own."""
         words = ("cobasis", "serve", str(self.folder), "--only", "web", "--listen")
         return running(*words, f"{HOST}:{self.port}", port=self.port)
 
@@ -192,7 +190,6 @@ def field_of(head: str, name: str) -> str:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
     with socket.create_server((HOST, 0)) as found:
         return int(found.getsockname()[1])
 

@@ -17,7 +17,6 @@ N_FEATURES = 200  # m, unless many components are asked for; alignment never see
 
 
 def names(n_parties: int) -> list[str]:
-    """Return as many party names."""
     return [f"party-{i:06d}" for i in range(n_parties)]
 
 
@@ -69,13 +68,11 @@ def separated(*, a: int, l: int, c: int, noise: float) -> Images:
 
 
 def orthonormal(rows: int, columns: int, *, rng: np.random.Generator) -> Matrix:
-    """Return Haar orthonormal columns."""
     factor, triangle = np.linalg.qr(rng.standard_normal((rows, columns)))
     return factor * np.sign(np.diag(triangle))
 
 
 def agreed(parties: Iterable[str], features: Iterable[str], **options: Any) -> Agreement:
-    """Return what parties agreed on, with the same secret every time."""
     secret = ConsortiumSecret(bytes(32), simulated=True)
     return Agreement(
         round_id="bench",
@@ -87,7 +84,6 @@ def agreed(parties: Iterable[str], features: Iterable[str], **options: Any) -> A
 
 
 def announced(party: str, *, rows: Any, labels: Any, image: Any, digest: bytes) -> Upload:
-    """Return an upload as a file begins with it."""
     sent = {"rows": rows, "labels": labels, "anchor_image": image, "simulated": True}
     return Upload(party=party, agreement_digest=digest, anchor_tag=bytes(32), **sent)
 
@@ -135,5 +131,4 @@ def swept(levels: Mapping[str, Iterable[int]]) -> dict[Shape, str]:
 
 
 def where(found: Mapping[str, Any]) -> str:
-    """Return in words at which size something was found."""
     return "a={a}, l={l}, c={c}".format(**found)

@@ -36,7 +36,6 @@ def machine() -> dict[str, Any]:
 
 
 def read(path: str) -> str:
-    """Return what Linux tells of itself; nothing elsewhere."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError:
@@ -44,7 +43,6 @@ def read(path: str) -> str:
 
 
 def memory_bytes() -> int:
-    """Return how much memory the machine has."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
@@ -77,7 +75,6 @@ def peak_bytes() -> int:
 
 
 def main(work: str, options: str) -> None:
-    """Do the work and write what came out as the last line."""
     module, name = work.split(":")
     call = getattr(importlib.import_module(f"benchmarks.{module}"), name)
     before, started = peak_bytes(), time.perf_counter()

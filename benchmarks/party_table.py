@@ -31,7 +31,6 @@ CHUNKS = {"polars' own batches": None, "batches of 10,000 rows": 10_000}
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Time read and upload in turns, and compare the numbers with the in-memory path."""
     n_rows = 300_000 if quick else 5_000_000
     with tempfile.TemporaryDirectory() as place:
         path = f"{place}/table.parquet"
@@ -57,7 +56,6 @@ def measure(*, quick: bool) -> dict[str, Any]:
 
 
 def judged(found: dict[str, Any]) -> list[goals.Judged]:
-    """Judge what was measured."""
     what = f"a table of {found['n_rows']:,} rows x {FEATURES} becomes an upload"
     ratio = found["upload / read"]
     where = (
@@ -75,7 +73,6 @@ def judged(found: dict[str, Any]) -> list[goals.Judged]:
 
 
 def a_turn(path: str) -> dict[str, float]:
-    """Read the file in both ways, then make an upload of it."""
     reads = {
         name: in_a_child("party_table:a_read", threads=True, path=path, chunk=chunk)["result"]
         for name, chunk in CHUNKS.items()
@@ -93,7 +90,6 @@ def a_read(path: str, chunk: int | None) -> tuple[float, float]:
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Return how long work takes, on the clock and on the processors."""
     began, began_cpu = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - began, time.process_time() - began_cpu
@@ -116,7 +112,6 @@ def upload_once(path: str) -> str:
 
 
 def party() -> Party:
-    """Return a party with the same secrets every time."""
     sizes = {"n_components": COMPONENTS, "n_anchor_rows": FEATURES}
     how: dict[str, Any] = {"task": "classification", "classes": (0, 1), "model": "ridge", **sizes}
     agreement, key = agreed(("north", "south"), NAMES, **how), PartyKey(bytes(32), simulated=True)

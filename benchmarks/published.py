@@ -24,7 +24,6 @@ SLOW = ("Imakura, full SVD + pinv", "Kawakami, dense eigenproblem")
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Time what fits, and estimate the rest."""
     levels = {free: values[: 1 if quick else None] for free, values in PUBLISHED.items()}
     rounds = ROUNDS_QUICK if quick else ROUNDS
     points = [a_point(size, free, rounds=rounds) for size, free in swept(levels).items()]
@@ -58,12 +57,10 @@ def a_point(size: Shape, free: str, *, rounds: int) -> dict[str, Any]:
 
 
 def estimate(form: Form, size: Shape) -> dict[str, float]:
-    """Return the bytes and seconds that a form would take."""
     return {"bytes": 8 * form.numbers(*size), "seconds": form.operations(*size) / ASSUMED_RATE}
 
 
 def fits(found: Mapping[str, float]) -> bool:
-    """Whether a form is run at all."""
     return found["bytes"] <= MOST_BYTES and found["seconds"] <= MOST_SECONDS
 
 
@@ -101,7 +98,6 @@ def momentum(*, quick: bool) -> dict[str, Any]:
 
 
 def an_input(anchor: str, shape: Shape, *, rounds: int) -> dict[str, Any]:
-    """Measure both under one anchor."""
     images = different(anchor)(**shape._asdict())
     found = {name: align(way, images, workers=1) for name, way in WAYS.items()}
     calls = {name: lambda way=way: align(way, images, workers=1) for name, way in WAYS.items()}

@@ -35,7 +35,6 @@ Series = tuple[list[float], list[float]]
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return what a file holds, or nothing where there is none."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return found
 
@@ -87,7 +86,6 @@ def again(sections: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def points_of(sections: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the points of a section, if it was measured."""
     found: list[dict[str, Any]] = sections.get(name, {}).get("points", [])
     return found
 

@@ -29,7 +29,6 @@ SCRIPTS = {
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Time imports and help in fresh processes, in turn, with compiled files in place."""
     names = list(COMMANDS)
     with TemporaryDirectory() as compiled:
         calls = {
@@ -55,7 +54,6 @@ def measure(*, quick: bool) -> dict[str, Any]:
 
 
 def fresh(script: str, *, compiled: str) -> None:
-    """Run a script in a process of its own."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run(  # noqa: S603 -- our own scripts
         [sys.executable, "-c", script],

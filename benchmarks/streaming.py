@@ -31,7 +31,6 @@ MADE = "{:,} simulated parties without files: peak memory"
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Align more than memory holds."""
     n_files, n_made = (PARTIES_QUICK, SIMULATED_QUICK) if quick else (PARTIES, SIMULATED)
     made = in_a_child("streaming:align_simulated", threads=True, n_parties=n_made)
     megabytes = made["peak_bytes"] / 1e6
@@ -144,7 +143,6 @@ def simulated_images(n_parties: int) -> View[Matrix]:
 
 
 def agreement_of(n_parties: int) -> Agreement:
-    """Return what the parties agreed on."""
     sizes = {"n_components": L, "n_anchor_rows": A}
     features = (f"x{column}" for column in range(A))
     return agreed(names(n_parties), features, task="representation", **sizes)

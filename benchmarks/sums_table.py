@@ -22,7 +22,6 @@ MOST_TIMES, MOST_BYTES = 1.5, 1e9
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Time sums and products in turns."""
     n_rows, turns = 100_000 if quick else 5_000_000, []
     with tempfile.TemporaryDirectory() as place:
         path = f"{place}/table.parquet"

@@ -24,7 +24,6 @@ MANY_COMPONENTS, ENOUGH_PARTIES = 300, 6
 
 
 def measure(*, quick: bool, name: str = PAPERS) -> dict[str, Any]:
-    """Time ours, the loops and the floor at every point."""
     rounds = ROUNDS_QUICK if quick else ROUNDS
     points = [
         a_point(name, free, size=size, rounds=rounds)
@@ -100,7 +99,6 @@ def chosen(name: str, size: Shape, *, images: Images) -> Mapping[str, Callable[[
 
 
 def judged(points: list[dict[str, Any]], name: str) -> list[goals.Judged]:
-    """Return the goals that these points answer."""
     against, over = "scipy loop / ours", "ours / floor"
     what = f"ODC against the scipy loop: {name}"
     asked = next((LEAST_FASTER[each] for each in LEAST_FASTER if name.startswith(each)), 1.0)

@@ -48,14 +48,12 @@ def a_round(calls: Mapping[str, Call], turn: int) -> list[tuple[str, float]]:
 
 
 def seconds(call: Call) -> float:
-    """Return the wall time of one call."""
     started = time.perf_counter()
     call()
     return time.perf_counter() - started
 
 
 def summary(runs: list[float]) -> dict[str, Any]:
-    """Return median, extremes and the runs themselves."""
     kept = [float(f"{each:.6g}") for each in runs]
     return {"median": median(runs), "low": min(runs), "high": max(runs), "runs": kept}
 
@@ -66,15 +64,12 @@ def ratio(times: Mapping[str, Any], slow: str, fast: str) -> dict[str, float]:
 
 
 def spread(values: list[float]) -> dict[str, float]:
-    """Return the median and the quartiles."""
     low, middle, high = np.percentile(values, [25, 50, 75])
     return {"median": float(middle), "low": float(low), "high": float(high)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rounds:
-    """What was timed."""
-
     runs: dict[str, list[float]]  # seconds by contender, in the rounds that count
     controls: list[float]  # what the control reached, in every round
 
@@ -85,7 +80,6 @@ class Rounds:
 
     @property
     def told(self) -> str:
-        """The same in words."""
         return f"control at {FREE}x to {HELD_UP}x in {self.free} of {len(self.controls)} rounds"
 
 

@@ -25,7 +25,6 @@ DEPTHS: dict[str, dict[str, int | None]] = {
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Time both on the same rows, one thread, for trees of several depths."""
     rng = np.random.default_rng(0)
     known = rng.normal(size=(20_000, WIDTH))
     target = 3 * np.sin(known[:, 0]) + known[:, 1] * known[:, 2] + known[:, 3:8].sum(axis=1)

@@ -15,7 +15,6 @@ ROUNDS, ROUNDS_QUICK = 5, 3
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Time a round with a consensus span and random features, one thread."""
     rng = np.random.default_rng(0)
     rows, labels = rows_and_labels(rng)
     parties = {f"p{i:03d}": (rows[i::PARTIES], labels[i::PARTIES]) for i in range(PARTIES)}

@@ -25,14 +25,11 @@ NUMBERS = {"age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "ho
 
 @dataclass(frozen=True, kw_only=True)
 class Persons:
-    """All persons."""
-
     rows: Table
     labels: Labels  # 1 for an income above 50,000
     columns: tuple[str, ...]  # which of `COLUMNS` each feature is of
 
     def held(self, columns: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return which features are of some columns."""
         return np.isin(self.columns, list(columns))
 
 

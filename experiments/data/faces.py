@@ -24,8 +24,6 @@ Pixels = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, kw_only=True)
 class Faces:
-    """Pictures of people."""
-
     pixels: Pixels  # one picture a row
     people: Labels  # who it is, as a number
     male: Labels | None = None  # celebA's attribute, 0 or 1; Olivetti has none
@@ -77,8 +75,6 @@ def _decoded(names: list[str]) -> Pixels:
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs:
-    """Pairs of pictures: of one person, or of two."""
-
     first: npt.NDArray[np.intp]  # rows of the pictures
     second: npt.NDArray[np.intp]
     same: npt.NDArray[np.bool_]  # whether they show one person

@@ -26,15 +26,12 @@ HEART_FEATURES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Patients:
-    """Patients, and where they lay."""
-
     rows: Table  # with NaN where a value is missing
     labels: Labels  # what is predicted
     sites: npt.NDArray[np.str_]  # whose patient each is
     features: tuple[str, ...]  # of the columns
 
     def only(self, sites: list[str]) -> "Patients":
-        """Return the patients of some sites."""
         kept = np.isin(self.sites, sites)
         return replace(self, rows=self.rows[kept], labels=self.labels[kept], sites=self.sites[kept])
 

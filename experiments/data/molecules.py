@@ -23,8 +23,6 @@ SHARES = {TRAIN: 0.7, VALID: 0.1}  # PyTDC's defaults
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Where one task's molecules and labels are."""
-
     source: Source
     smiles: str = "Drug"
     label: str = "Y"
@@ -55,8 +53,6 @@ PUBCHEM = source("pubchem_random/pubchem_random25k.csv.gz")
 
 @dataclass(frozen=True, kw_only=True)
 class Molecules:
-    """One task."""
-
     bits: Bits  # fingerprints, zeros and ones
     labels: Labels  # zeros and ones
     smiles: tuple[str, ...]  # what they were made from

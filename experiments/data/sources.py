@@ -22,7 +22,6 @@ class Source:
 
 
 def source(path: str) -> Source:
-    """Return one of the files that `sources.csv` lists."""
     return Source(**KNOWN.row(by_predicate=pl.col("path") == path, named=True))
 
 

@@ -53,7 +53,6 @@ FAILED, WRONG, INTERRUPTED = 1, 2, 130
 
 
 def main() -> int:
-    """Measure what is missing, or check what is recorded."""
     console = Console(stderr=True, soft_wrap=True)
     asked = options()
     studies = names() if asked.name == "all" else [asked.name]
@@ -111,7 +110,6 @@ def again(studies: list[str], asked: argparse.Namespace, console: Console) -> in
 def execute(
     tasks: list[Task], kept: dict[str, Results], *, asked: argparse.Namespace, console: Console
 ) -> runner.Run:
-    """Run, and say what is missing and what was dropped."""
     until = time.monotonic() + asked.budget
     outcome = runner.run(tasks, kept, console=console, until=until, workers=asked.workers)
     for each in outcome.dropped:
@@ -123,12 +121,10 @@ def execute(
 
 
 def status(outcome: runner.Run) -> int:
-    """Return the exit status."""
     return FAILED if outcome.failed else WRONG if outcome.missing else 0
 
 
 def options() -> argparse.Namespace:
-    """Read the command line."""
     parser = argparse.ArgumentParser(prog="./run.sh experiment", description=__doc__)
     known = [*names(), "all"]
     parser.add_argument("name", choices=known, metavar="NAME", help=", ".join(known))
@@ -147,7 +143,6 @@ def options() -> argparse.Namespace:
 
 
 def seconds(text: str) -> float:
-    """Read a time such as 90m."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
     if found is None:
         raise argparse.ArgumentTypeError(f"'{text}' is no time; write 90m, 2h or 300s")
@@ -155,7 +150,6 @@ def seconds(text: str) -> float:
 
 
 def count(text: str) -> int:
-    """Read a number of at least one."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no number of at least 1")
     return int(text)

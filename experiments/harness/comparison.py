@@ -13,8 +13,6 @@ AGREES, EXPLAINED, OPEN, UNJUDGED = "agrees", "explained", "open", "one repeat"
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """One number of ours, and the paper's."""
-
     place: str
     settings: Settings  # of its cell; a span condition that its name begins with is one of them
     name: str  # in its cell, without that
@@ -66,7 +64,6 @@ def numbers(study: Study, results: Results) -> list[Number]:
 
 
 def _condition(name: str) -> str:
-    """Return the span condition that a name begins with, if any."""
     start = name.partition("/")[0]
     return start if start in CONDITIONS else ""
 
@@ -112,19 +109,15 @@ ACROSS = 16  # levels that still fit side by side: most tables have a part of th
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Which settings go where."""
-
     apart: tuple[str, ...]
     across: str
     levels: tuple[str | int | float, ...]  # of the latter, in the order of the cells
 
     def heading(self, settings: Settings) -> str:
-        """Say which part it is."""
         return ", ".join(said(name, settings) for name in self.apart if name in settings)
 
 
 def levels(cells: Iterable[Settings]) -> dict[str, tuple[str | int | float, ...]]:
-    """Return the levels of every setting that varies, in their order."""
     found: dict[str, dict[str | int | float, None]] = {}
     for settings in cells:
         for name, value in settings.items():
@@ -162,7 +155,6 @@ def holds_for_all(settings: Settings) -> bool:
 
 
 def parts(found: Sequence[Number], laid: Layout) -> dict[str, list[Number]]:
-    """Return the numbers of each table, by its heading."""
     apart: dict[str, list[Number]] = {}
     for each in found:
         apart.setdefault(laid.heading(each.settings), []).append(each)

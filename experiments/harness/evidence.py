@@ -37,8 +37,6 @@ BASES = {"alike": "ODC, parties alike, by basis", "skewed": "ODC, parties that d
 
 @dataclass(frozen=True, kw_only=True)
 class Distance:
-    """How far one method is from pooled data on one task."""
-
     panel: str  # in which table it stands
     task: str
     method: str
@@ -75,7 +73,6 @@ STUDIES = (
 
 
 def distances(kept: Mapping[str, Results]) -> list[Distance]:
-    """Return every distance that is recorded."""
     values = {name: by_repeat(kept[name]) for name in STUDIES if name in kept}
     spans, anchors = values.get("ours_spans", {}), values.get("ours_anchors", {})
     hiding = {name.replace("/whitened/", f"/{HIDING}/"): each for name, each in spans.items()}
@@ -103,7 +100,6 @@ def distances(kept: Mapping[str, Results]) -> list[Distance]:
 
 
 def by_repeat(results: Results) -> dict[str, dict[int, float]]:
-    """Return each number's value by repeat, by its key."""
     found: dict[str, dict[int, float]] = {}
     for cell in results.cells.values():
         for name, value in cell.values.items():
@@ -147,7 +143,6 @@ def _of_bases(results: Results) -> Iterator[Distance]:
 
 
 def tables(found: Sequence[Distance]) -> list[str]:
-    """Return all distances as Markdown: a row is a task, a column a method."""
     lines: list[str] = []
     for panel in dict.fromkeys(each.panel for each in found):
         here = {(each.task, each.method): f"{each.below}" for each in found if each.panel == panel}
@@ -158,7 +153,6 @@ def tables(found: Sequence[Distance]) -> list[str]:
 
 
 def missing(kept: Mapping[str, Results]) -> list[str]:
-    """Return the studies that have nothing to show in it."""
     return [name for name in STUDIES if name not in kept or not kept[name].cells]
 
 
@@ -198,12 +192,10 @@ class Candidate:
 
 
 def lines(kept: Mapping[str, Results]) -> list[str]:
-    """Return both verdicts, as Markdown."""
     return [*given_spans(kept), "", *free_basis(kept)]
 
 
 def given_spans(kept: Mapping[str, Results]) -> list[str]:
-    """Say what there is of the first goal."""
     found = candidates(kept)
     whole = sorted((each for each in found if each.whole), key=lambda each: len(each.below))
     if not whole:
@@ -265,7 +257,6 @@ def _behind(found: Mapping[Place, Repeats], best: Mapping[Place, Repeats]) -> di
 
 
 def free_basis(kept: Mapping[str, Results]) -> list[str]:
-    """Say what there is of the second goal."""
     asked = (
         f"Asked for is one setting for all tasks within {ours_bases.NEAR:g} points of pooled data "
         "with the same model, wherever parties have more rows than l: "

@@ -21,8 +21,6 @@ BETAS, TINY = (0.9, 0.999), 1e-8  # Adam's usual constants, which are scikit-lea
 
 @dataclass(frozen=True, kw_only=True)
 class FedAvg:
-    """How a federated model is trained."""
-
     hidden: int = 256  # units of the hidden layer
     rounds: int = 40  # of the average
     local_epochs: int = 1  # of a party between two averages
@@ -30,18 +28,14 @@ class FedAvg:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """Weights, and what their outputs mean."""
-
     weights: Weights
     classes: Labels | None  # of the outputs; None for a number
 
     @property
     def n_bytes(self) -> int:
-        """What the weights weigh on the wire."""
         return sum(each.nbytes for each in self.weights)
 
     def predict(self, rows: Table) -> Labels:
-        """Return classes, or numbers."""
         outputs = _layers(self.weights, rows)[-1]
         if self.classes is None:
             return outputs[:, 0]
@@ -51,8 +45,6 @@ class Network:
 
 @dataclass(frozen=True)
 class After:
-    """Where things stand after a round."""
-
     rounds: int  # how many there were
     network: Network
     n_bytes: int  # that all parties sent so far, and as many they were sent
@@ -99,7 +91,6 @@ def first_weights(sizes: Sequence[int], *, rng: np.random.Generator) -> Weights:
 
 
 def average(updates: Sequence[Weights], *, counts: Sequence[int]) -> Weights:
-    """Return the mean of all parties' weights, each counted with its rows."""
     shares = np.asarray(counts, dtype=np.float64) / sum(counts)
     return tuple(
         np.asarray(sum(share * each for share, each in zip(shares, same, strict=True)))

@@ -34,8 +34,6 @@ MOST = 10  # series that a chart still shows
 
 @dataclass(frozen=True)
 class Style:
-    """How a series looks."""
-
     colour: str  # of its marks
     marker: str
     dash: Any  # of its line; matplotlib's
@@ -89,8 +87,6 @@ Level = str | int | float
 
 @dataclass(kw_only=True)
 class Panel:
-    """One part of a chart."""
-
     title: str  # which settings, and which values
     series: dict[str, list[tuple[Level, Number]]] = field(default_factory=dict)
     lines: dict[str, Number] = field(default_factory=dict)  # what holds for all levels

@@ -29,12 +29,10 @@ MLP: Mapping[str, Any] = {
 
 
 def mlp(seed: int, **options: Any) -> Model:
-    """Return the papers' network for classes."""
     return MLPClassifier(**{**MLP, **options}, random_state=seed)
 
 
 def mlp_regressor(seed: int, **options: Any) -> Model:
-    """Return the same for numbers."""
     return MLPRegressor(**{**MLP, **options}, random_state=seed)
 
 
@@ -72,8 +70,6 @@ def fitted(model: Model, rows: Table, labels: Labels) -> Model:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """How predictions for a whole test set are judged."""
-
     predict: Callable[[Model, Table], Table]  # ``predict(model, rows)``
     judge: Callable[[Labels, Table], float]  # ``judge(labels, predictions)``
 

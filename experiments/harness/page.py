@@ -60,7 +60,6 @@ def summarised(studies: Iterable[str], kept: Kept) -> str:
 
 
 def section(name: str, results: Results) -> list[str]:
-    """Return the lines of one experiment, without its heading."""
     study = load(name)
     found = comparison.numbers(study, results)
     lines = [f"`./run.sh experiment {name}` · {study.source}", "", study.settings, ""]

@@ -23,8 +23,6 @@ from experiments.harness.study import Settings, key, load
 
 @dataclass(frozen=True)
 class Task:
-    """One cell that is still to be measured."""
-
     study: str
     settings: Settings
     repeat: int  # which repeat
@@ -32,18 +30,14 @@ class Task:
 
     @property
     def cell(self) -> tuple[str, str]:
-        """What all its repeats share."""
         return self.study, key(self.settings, "")
 
     def __str__(self) -> str:
-        """Say which it is."""
         return f"{self.study} {key(self.settings, str(self.repeat))}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """Why there is no cell."""
-
     reason: str
     story: str = ""  # the traceback
     missing: bool = False  # whether a file of the evaluation data is not there
@@ -194,7 +188,6 @@ class Run:
                     pool.shutdown(cancel_futures=True)
 
     def next(self) -> Task | None:
-        """Return the next task that is done in time."""
         while self.rest:
             task = self.rest.pop(0)
             in_time = time.monotonic() + task.expected < self.until
@@ -236,7 +229,6 @@ class Run:
 def run(
     tasks: list[Task], kept: dict[str, Results], *, console: Console, until: float, workers: int
 ) -> Run:
-    """Measure cells side by side, and say what became of them."""
     os.environ.update(ENVIRONMENT, COBASIS_COMMIT=commit())
     left = max(0.0, until - time.monotonic())
     found = Run(rest=ordered(tasks), kept=kept, until=until, console=console)

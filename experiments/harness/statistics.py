@@ -13,8 +13,6 @@ LARGE = 1e5  # from here on a number without a margin is printed whole
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """A mean over repeats."""
-
     mean: float  # of all repeats
     margin: float  # half of the 95 % interval by Student's t; NaN for a single repeat
     repeats: int
@@ -73,8 +71,6 @@ def paired(first: Sequence[float], second: Sequence[float]) -> Paired:
 
 @dataclass(frozen=True)
 class Variance:
-    """What an analysis of variance says of one factor."""
-
     f: float  # F and its p-value
     p: float
     effect: float

@@ -28,8 +28,6 @@ class DamagedResultsError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One measured cell."""
-
     settings: Settings
     repeat: int  # which repeat; seeds follow from it
     values: Values  # what was measured
@@ -39,14 +37,11 @@ class Cell:
 
     @property
     def place(self) -> str:
-        """What tells it from all other cells of its study."""
         return key(self.settings, str(self.repeat))
 
 
 @dataclass
 class Results:
-    """The cells of one experiment, kept in a file."""
-
     name: str  # the experiment's
     folder: Path = WORK  # where its file is
     cells: dict[str, Cell] = field(default_factory=dict)
@@ -54,11 +49,9 @@ class Results:
 
     @property
     def path(self) -> Path:
-        """The file."""
         return self.folder / f"{self.name}.json"
 
     def read(self) -> "Results":
-        """Read what is there already."""
         if not self.path.exists():
             return self
         try:
@@ -118,12 +111,10 @@ def there(repeats: Iterable[float]) -> list[float]:
 
 
 def recorded(name: str) -> Results:
-    """Return what the documentation shows of a study."""
     return Results(name, folder=RECORDED).read()
 
 
 def in_order(cells: Iterable[Cell]) -> list[Cell]:
-    """Return first repeats first."""
     return sorted(cells, key=lambda cell: (cell.repeat, cell.place))
 
 
@@ -149,7 +140,6 @@ def packed(cells: Iterable[Cell]) -> list[Mapping[str, Any]]:
 
 
 def unpacked(lines: Iterable[Mapping[str, Any]]) -> Iterator[Cell]:
-    """Return the cells of a file."""
     for each in lines:
         numbers = each["values"].items()
         for turn, repeat in enumerate(each["repeats"]):
@@ -164,7 +154,6 @@ def unpacked(lines: Iterable[Mapping[str, Any]]) -> Iterator[Cell]:
 
 
 def versions() -> Mapping[str, str]:
-    """Return what numbers depend on besides the code."""
     found = {"python": platform.python_version(), "machine": platform.machine()}
     for name in PACKAGES:
         try:

@@ -30,8 +30,6 @@ ORDER = ("table_", "fig_", "traffic", "v2_", "v1_", "")  # beginnings of names, 
 
 @dataclass(frozen=True)
 class Published:
-    """A number that a paper prints."""
-
     value: float
     margin: float | None = None  # half of its 95 % interval, where there is one
 
@@ -42,8 +40,6 @@ def _not_loaded(*_: Any, **__: Any) -> Values:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """One table or figure."""
-
     source: str  # which paper prints it; "ours" for what no paper has
     unit: str  # of the values: "accuracy, %"
     cells: Sequence[Settings]  # one repeat of the study
@@ -69,7 +65,6 @@ class Study:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return a table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return ["| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines]
 

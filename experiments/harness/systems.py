@@ -75,15 +75,12 @@ class Dealt:
 
     @property
     def labels(self) -> Labels:
-        """Everybody's labels."""
         return np.concatenate([labels for _, labels in self.parties.values()])
 
     def pooled(self) -> tuple[Table, Labels]:
-        """Return everybody's rows in one table."""
         return np.vstack([rows for rows, _ in self.parties.values()]), self.labels
 
     def shared(self, turn: Table | None = None) -> Shared:
-        """Return pooled rows to train on, raw or turned."""
         rows, labels = self.pooled()
         test = self.test_rows
         if turn is not None:
@@ -183,7 +180,6 @@ def alone(dealt: Dealt, *, judges: int = JUDGES, **how: Any) -> Values:
 
 
 def top_directions(rows: Table, count: int) -> Table:
-    """Return the leading right singular vectors of pooled rows, as columns."""
     if rows.shape[0] < rows.shape[1]:
         left = np.linalg.eigh(rows @ rows.T)[1][:, ::-1][:, :count]
         found: Table = np.linalg.qr(rows.T @ left)[0]

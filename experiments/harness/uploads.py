@@ -36,7 +36,6 @@ class AsPrinted:
     rotation: Table | None = None
 
     def target(self, images: Mapping[str, Table], **options: Any) -> Any:
-        """Take the first party's image, turned."""
         return ODC(rotation=self.rotation).target(images, **options)
 
     def fits(self, images: Mapping[str, Table], target: Any) -> dict[str, Any]:
@@ -59,7 +58,6 @@ class Uploads:
     dealt: systems.Dealt  # what was projected
 
     def changes(self, aligner: Any) -> Mapping[str, Table]:
-        """Return every G_i."""
         return align(aligner, self.images).changes_of_basis
 
     def aligned(self, aligner: Any) -> systems.Shared:

@@ -130,7 +130,6 @@ def sizes(task: str, basis: str = "") -> tuple[int, ...]:
 
 
 def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> Dealt:
-    """Deal a task's rows, at random or by label."""
     if task in DAYS:
         return _stays(task, repeat) if skewed else _mixed(_stays(task, repeat))
     rows, labels = tabled(task)
@@ -165,7 +164,6 @@ def public(task: str, *, repeat: int, count: int) -> Table:
 
 
 def tabled(task: str) -> tuple[npt.NDArray[Any], Labels]:
-    """Return all rows of a task as they are kept, and their labels."""
     if task in IMAGES:
         return images(task)
     if task == FACES:

@@ -35,7 +35,6 @@ POOLED = ("pooled, raw", "pooled, top 200 directions")
 
 
 def run(*, system: str, repeat: int) -> Values:
-    """Measure one system."""
     dealt = deal_molecules("ames", repeat=repeat)
     if system in SYSTEMS:
         how = {"aligner": ODC(), "n_components": N_COMPONENTS, **SYSTEMS[system]}

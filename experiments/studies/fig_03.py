@@ -8,7 +8,6 @@ from experiments.studies.traffic import COPIES, GIGA, SECRET, exchange
 
 
 def run(*, bits: int, **_: int) -> Values:
-    """Compute one point."""
     sent, made = (exchange(anchor=each, bits=bits).whole for each in (COPIES, SECRET))
     return {
         "one round of ours, anchor sent": sent / GIGA,

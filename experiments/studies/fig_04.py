@@ -14,7 +14,6 @@ SHARES = (0.1, 0.25, 0.5, 1.0)
 
 
 def run(**settings: Any) -> Values:
-    """Compute one point."""
     size = exchange(n_rows=settings["rows a party"], n_parameters=settings["parameters"])
     return {"R*": size.break_even(settings["share taking part"])}
 

@@ -13,7 +13,6 @@ ANCHORS = {"anchor sent": COPIES, "anchor from a secret": SECRET}
 
 
 def run(**settings: Any) -> Values:
-    """Compute one point."""
     return {
         name: exchange(anchor=anchor, n_parameters=settings["parameters"]).break_even(
             settings["share taking part"]

@@ -30,7 +30,6 @@ WHY = (
 
 
 def run(*, over: str, **_: int) -> Values:
-    """Read one sweep's fits."""
     if not BENCH.exists():
         msg = f"{BENCH} is not there. Run ./run.sh bench, which writes it."
         raise MissingDataError(msg)

@@ -36,14 +36,12 @@ def dealt(task: str, repeat: int) -> Dealt:
 
 
 def sizes(task: str) -> dict[str, int]:
-    """Return l and a, the papers'."""
     if task in MOLECULES:
         return {"n_components": 200, "n_anchor_rows": 3000}
     return {"n_components": 100, "n_anchor_rows": 1000}
 
 
 def run(*, data: str, anchor: str, repeat: int) -> Values:
-    """Measure every aligner under one anchor, or pooled rows."""
     split = dealt(data, repeat)
     if anchor == SUMS:
         return added_up(split, data)

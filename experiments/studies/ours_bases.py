@@ -60,7 +60,6 @@ NEAR = 2.0  # points from the ceiling that the issue allows
 
 
 def run(*, data: str, parties: str, basis: str, repeat: int) -> Values:
-    """Measure one basis, or pooled rows, with every model and every l."""
     dealt = _ours.deal(data, repeat=repeat, skewed=parties != ALIKE, most=MOST_ROWS)
     if basis == "pooled":
         return _pooled(dealt, data)
@@ -82,7 +81,6 @@ def run(*, data: str, parties: str, basis: str, repeat: int) -> Values:
 
 
 def tried(task: str, basis: str) -> tuple[int, ...]:
-    """Return each l of a basis."""
     return _ours.sizes(task, basis)[-1:] if basis in AT_LARGEST else _ours.sizes(task, basis)
 
 
@@ -91,7 +89,6 @@ PLACES = [(task, dealt) for task in TASKS for dealt in (ALIKE, SKEWED.get(task, 
 
 
 def raw_models(task: str) -> dict[str, Make]:
-    """Return the models that are not whitened, for classes or for numbers."""
     if task in _ours.DAYS:
         return {"linear": _ours.ridge, "rff": _ours.rff_ridge, "mlp": mlp_regressor}
     return {"linear": _ours.logistic, "rff": _ours.rff, "mlp": mlp}
@@ -152,8 +149,6 @@ def settings_of(values: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, st
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One basis, model and l on all tasks."""
-
     name: str  # of all three
     most: Summary  # points below the ceiling where that is most
     where: str  # the task and deal of that
@@ -162,7 +157,6 @@ class Setting:
     stopped: int  # repeats whose round was stopped, on the task where that was most often
 
     def __str__(self) -> str:
-        """Name it, and say whether that is all."""
         return f"{self.name} ({self.stopped} stopped)" if self.stopped else self.name
 
 
@@ -190,7 +184,6 @@ def judged_settings(values: Mapping[str, Sequence[float]]) -> list[Setting]:
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
-    """Say how far each setting is from the ceiling where it is farthest, and which are near."""
     found = judged_settings(values)
     lines = [
         [f"{each}", f"{each.most}", each.where, f"{each.reach:.1f}", f"{each.mean:.1f}"]

@@ -30,12 +30,10 @@ FIXED = (50, 100)
 
 
 def grid(task: str) -> tuple[int, ...]:
-    """Return the l that are tried."""
     return (5, 10, 25, 50) if task == "adult" else (10, 50, 100, 200)
 
 
 def run(*, data: str, parties: str, repeat: int) -> Values:
-    """Measure each l, what parties see of it alone, and what rules on that would lose."""
     dealt = deal(data, repeat=repeat, skewed=parties == "by label")
     scores: dict[int, float] = {}
     told: Values = {}
@@ -104,7 +102,6 @@ def rules(energy: Mapping[int, float], overlap: Mapping[int, float]) -> dict[str
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
-    """Say what every rule loses where it loses most, and on average."""
     lost: dict[str, dict[str, Sequence[float]]] = {}
     for key, each in values.items():
         place, _, rule = key.partition("/lost by ")

@@ -32,7 +32,6 @@ EVENT = Outcome(event="event")
 
 
 def run(*, sites: int, repeat: int) -> Values:
-    """Draw rounds of known hazards, and measure estimates, coverage and order."""
     found: Values = {}
     drawn = [*_drawn(sites, rng=generator(repeat, 34))]
     for name in drawn[0]:
@@ -107,7 +106,6 @@ def _fit(rows: Table, labels: pd.DataFrame) -> tuple[Table, Table] | None:
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
-    """Put methods beside each other, by the number of sites."""
     lines = [
         [f"{sites}", name, *(f"{summary(values[f'{sites}/{what}, {name}'])}" for what in MEASURES)]
         for sites in SITES

@@ -33,7 +33,6 @@ TREATED = Outcome(treatment="treated", trim=TRIM, estimators=("weighting", "doub
 
 
 def run(*, effect: str, repeat: int) -> Values:
-    """Draw people at ten sites, and measure estimates, their intervals, and balance."""
     rng, found = generator(repeat, 36), Values()
     drawn = [_draw(rng, growth=GROWTH[effect]) for _ in range(DRAWS)]
     for name in METHODS:
@@ -86,7 +85,6 @@ def _people(at: int, *, rng: np.random.Generator, growth: float) -> tuple[Table,
 
 
 def _found(sites: Mapping[str, tuple[Table, pd.DataFrame]], *, rng: np.random.Generator) -> Table:
-    """Run a round, and read a party's table."""
     done = simulate(sites, rng=rng, task="effect", outcome=TREATED)
     made = next(iter(done.parties.values())).effects()
     told = {each.name: each for each in made.effects}
@@ -107,7 +105,6 @@ def _hajek(rows: Table, treated: Table, value: Table) -> float:
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
-    """Put methods beside each other, by estimator."""
     lines = []
     for effect, name, estimator in product(GROWTH, METHODS, ESTIMATORS):
         told = [values.get(f"{effect}/{estimator}, {name}: {what}") for what in MEASURES]

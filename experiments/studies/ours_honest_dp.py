@@ -32,7 +32,6 @@ ON_IMAGES = "papers' noise on A_i, no guarantee"
 
 
 def run(*, data: str, release: str, anchor: str, repeat: int) -> Values:
-    """Measure all methods and epsilons on one basis and anchor."""
     how: dict[str, Any] = {"anchor": anchor, "n_components": COMPONENTS}
     dealt, public = _drawn(data, repeat)
     if release in {PAPERS_NOISE, ON_IMAGES}:

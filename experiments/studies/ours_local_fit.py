@@ -68,7 +68,6 @@ class Hospital(NamedTuple):
 
 
 def run(*, data: str, parties: str, model: str, repeat: int) -> Values:
-    """Measure every party's models on the rows that it held back."""
     hospitals, size = _parties(data, parties, repeat)
     given = {name: (each.rows, each.labels) for name, each in hospitals.items()}
     done = a_round(given, repeat=repeat, n_components=size, basis="consensus").parties
@@ -142,7 +141,6 @@ def corrected(differences: Any) -> tuple[float, float]:
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
-    """Say which of the three claims each design reaches."""
     lines = []
     for design in DESIGNS:
         below, above, gains = [], [], dict[str, list[Any]]()

@@ -34,7 +34,6 @@ NAMES = ("common reference", "own rows", "models alone")
 
 
 def run(*, data: str, model: Any, rows: str, basis: str, repeat: int) -> Values:
-    """Deal rows, run a round, and explain test rows by every party in three ways."""
     rng = generator(repeat, 35)
     parties, test = _dealt(data, alike=rows == "alike", rng=rng)
     done = simulate(parties, rng=rng, model=model, **BASES[basis])
@@ -94,7 +93,6 @@ def _apart(told: Sequence[Table]) -> float:
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
-    """Put ways to explain beside each other, and the factor beside the paper's."""
     head = ["data", "model", "rows", "basis", *NAMES, *(f"{x} / common" for x in NAMES[1:])]
     measures = [*(f"discrepancy, {name}" for name in NAMES)]
     measures += [f"times smaller than {name}" for name in NAMES[1:]]

@@ -18,7 +18,6 @@ from experiments.studies import table_07_images, table_07_tdc
 
 
 def run(*, repeat: int, **cell: str) -> Values:
-    """Measure one condition."""
     methods = {"whitened": OURS["whitened"]}
     return as_in_table_7(**cell, methods=methods, repeat=repeat, anchor="isometric")
 

@@ -35,7 +35,6 @@ NEAR = 2.0  # points below the best pooled family that are asked for
 
 
 def run(*, data: str, repeat: int) -> Values:
-    """Measure sums on each map, and each pooled family."""
     dealt = dealt_of(data, repeat)
     rows, labels = dealt.pooled()
     numbers = data in DAYS
@@ -60,7 +59,6 @@ def run(*, data: str, repeat: int) -> Values:
 
 
 def _features(rows: Table) -> list[NumericFeature]:
-    """Return columns with the ranges that they have."""
     low, high = rows.min(axis=0), rows.max(axis=0)
     ends = zip(low, np.where(high > low, high, low + 1), strict=True)
     return [
@@ -87,7 +85,6 @@ def dealt_of(task: str, repeat: int) -> Dealt:
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
-    """Say for each task how far sums are below the best pooled family."""
     lines, near = [], []
     for task in TASKS:
         of = {

@@ -61,7 +61,6 @@ MOST_DAYS, APART = 14.0, 1000
 
 
 def run(*, data: str, rows: int, epsilon: Any, repeat: int) -> Values:
-    """Measure sums and rows at one epsilon, or sums without noise."""
     features, labels = _loaded(data)
     order = generator(repeat).permutation(len(labels))
     trained, tested = order[:rows], order[rows : rows + TESTS]
@@ -143,7 +142,6 @@ def _stays(data: str) -> tuple[Table, Labels]:
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
-    """Say which goals are met."""
     lines = []
     for (data, n_rows, epsilon), goal in GOALS.items():
         name = key({"data": data, "rows": n_rows, "epsilon": epsilon}, "sums")

@@ -38,8 +38,6 @@ TARGETS = {"mnist": (85, 90, 93), "fashion-mnist": (70, 80, 84), "adult": (82, 8
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A model on its way."""
-
     accuracy: float  # on the test set, in percent
     n_bytes: float  # that one party sent and was sent so far
     seconds: float  # of computing so far, parties side by side, one core each
@@ -177,7 +175,6 @@ def _accuracy(after: After, rows: Table, dealt: Dealt) -> float:
 
 
 def run(*, data: str, method: str, repeat: int) -> Values:
-    """Measure one method's way to each accuracy; what it does not reach has no value."""
     dealt = deal(data, repeat=repeat)
     if method.startswith("fedavg"):
         epochs = 5 if method.endswith("5 local epochs") else 1

@@ -28,12 +28,10 @@ PUBLISHED = {**printed("table_07_images"), **printed("table_07_tdc")}
 
 
 def run(*, repeat: int, **cell: str) -> Values:
-    """Measure one condition."""
     return as_in_table_7(**cell, methods=METHODS, repeat=repeat)
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
-    """Say which form comes nearest to the rows that the paper calls Kawakami-DC."""
     pattern = f"({'|'.join(TASKS)})/(?:{'|'.join(ORTHONORMAL)})/kawakami/.*"
     columns = {method: (values, "/kawakami/", f"/{method}/") for method in METHODS}
     what = "Kawakami rows of a task"

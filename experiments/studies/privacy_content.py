@@ -37,7 +37,6 @@ PUBLIC = {"public sample, no labels": False, "public sample, labels": True}
 
 
 def run(*, data: str, repeat: int, **cell: int) -> Values:
-    """Attack one release in every way."""
     size = cell["l"]
     rows, labels, public, public_labels = drawn(data, repeat=repeat)
     rng = generator(repeat, size)

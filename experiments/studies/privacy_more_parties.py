@@ -22,7 +22,6 @@ SCALES = {DIGITS: 1.0, FASHION: 255.0}  # what brings rows to [0, 1] that are no
 
 
 def run(*, data: str, parties: int, repeat: int) -> Values:
-    """Attack all releases together, and score what is found of the first party."""
     raw, all_labels = load(data)
     total = PUBLIC + max(PARTIES) * PEOPLE
     chosen = generator(repeat).permutation(len(raw))[:total]

@@ -34,12 +34,10 @@ SHRUNK = (
 
 
 def dealt(data: str, repeat: int) -> Dealt:
-    """Deal one repeat's images, the same for all conditions and methods."""
     return deal_images(data, repeat=repeat, **PARTIES)
 
 
 def run(*, data: str, condition: str, repeat: int) -> Values:
-    """Measure all methods under one condition, or what takes part in none."""
     split = dealt(data, repeat)
     if condition == "any":
         return _outside(split)

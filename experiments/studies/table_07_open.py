@@ -25,7 +25,6 @@ ALONE = 20  # parties that are trained alone, as in Table 7 here
 
 
 def run(*, data: str, repeat: int, **cell: str) -> Values:
-    """Measure networks with another learning rate, or parties alone on what they would send."""
     split, choice = table_07_images.dealt(data, repeat), cell["open"]
     if choice == OWN:
         return _on_own_directions(split)
@@ -51,7 +50,6 @@ def _on_own_directions(split: Dealt) -> Values:
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
-    """Say which choice comes nearest to the paper's numbers."""
     pattern = r"(\S+/any/(?:alone/\w+|central/mlp)|\S+/odc/mlp)"
     columns = {choice: (values, "/", f"/{choice}/") for choice in (*OPEN, OWN)}
     of = printed("table_07_images")

@@ -21,14 +21,12 @@ METHODS = {"imakura": PAPERS["imakura"], "kawakami": PAPERS["kawakami"], "odc": 
 
 
 def run(*, data: str, split: str, condition: str, repeat: int) -> Values:
-    """Measure one task with the molecules of one split."""
     dealt = deal(data, repeat=repeat, split=split)
     sent = uploads(dealt, span_condition=condition, **table_07_tdc.ROUND)
     return by_each(sent, METHODS)
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
-    """Say which molecules come nearest to the paper's numbers."""
     tasks, conditions, methods = map("|".join, (TASKS, ORTHONORMAL, METHODS))
     pattern = f"({tasks})/(?:{conditions})/(?:{methods})/.*"
     columns = {split: (values, "/", f"/{split}/") for split in SPLITS}

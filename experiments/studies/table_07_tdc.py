@@ -50,7 +50,6 @@ def deal(task: str, *, repeat: int, split: str = "") -> Dealt:
 
 
 def pooled(dealt: Dealt, *, n_components: int = N_COMPONENTS) -> Values:
-    """Measure the ceiling."""
     single = in_single_precision(dealt)
     found = central(single, n_components=n_components)
     return prefixed(found, "central")
@@ -75,7 +74,6 @@ def methods_for(condition: str) -> dict[str, Any]:
 
 
 def run(*, data: str, condition: str, system: str = "", repeat: int) -> Values:
-    """Measure all methods under one condition, or pooled rows."""
     dealt = deal(data, repeat=repeat)
     if condition == "any":
         return pooled(dealt)

@@ -52,7 +52,6 @@ class Joined:
 def joined(
     split: Partitioned, *, condition: str, anchor: Any = "uniform", size: int = PART
 ) -> Joined:
-    """Let both parties of every block upload."""
     rng, blocks = systems.generator(split.repeat, 1), split.parties
     secret = cobasis.ConsortiumSecret(rng.bytes(32), simulated=True)
     agreement = agreed(split, secret=secret, anchor=anchor, size=size)
@@ -135,7 +134,6 @@ def aligned(given: Joined, *, aligner: Any) -> tuple[systems.Shared | None, froz
 
 
 def run(*, condition: str, repeat: int) -> Values:
-    """Measure all methods under one condition, or what takes part in none."""
     split = in_turn(partition(adult(), repeat=repeat, n_blocks=BLOCKS, n_tests=TESTS))
     if condition == "any":
         return _outside(split)
@@ -158,7 +156,6 @@ def in_turn(split: Partitioned) -> Partitioned:
 
 
 def together(given: Joined, methods: Mapping[str, Any]) -> Values:
-    """Align by each method, train and judge."""
     found: Values = {}
     for method, aligner in methods.items():
         shared, left_out = aligned(given, aligner=aligner)

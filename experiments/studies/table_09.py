@@ -43,18 +43,14 @@ TRAIN, TESTS, ANCHOR = 3000, 1000, 10_000
 
 @dataclass(frozen=True)
 class Setup:
-    """What the paper leaves open."""
-
     n_parties: int
     n_components: int
 
     @property
     def n_rows(self) -> int:
-        """Pictures of a party."""
         return TRAIN // self.n_parties
 
     def __str__(self) -> str:
-        """Name it."""
         return f"{self.n_parties} parties of {self.n_rows}, l = {self.n_components}"
 
 
@@ -165,7 +161,6 @@ def isometric_is_refused(*, n_anchor_rows: int, n_features: int) -> bool:
 
 
 def run(*, system: str, method: str = "", repeat: int, **cell: str) -> Values:
-    """Measure one kind of system."""
     setup = SETUPS.get(cell["open"], FITS)
     drawn, found = split(repeat, n_parties=setup.n_parties), Values()
     if system == "alone":  # the parties that judge, each with its own pixels

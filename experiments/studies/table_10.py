@@ -80,14 +80,12 @@ def with_noise(rows: Singles, repeat: int) -> Iterator[tuple[float, Singles]]:
 
 
 def halves(faces: Faces, repeat: int) -> tuple[Labels, Labels]:
-    """Return the rows of one half of the people, and of the other."""
     everybody = generator(repeat).permutation(np.unique(faces.people))
     known = np.isin(faces.people, everybody[: len(everybody) // 2])
     return np.flatnonzero(known), np.flatnonzero(~known)
 
 
 def secret_bases(rows: Singles, repeat: int, size: int) -> dict[str, Singles]:
-    """Return secret bases of one party that holds all these pictures."""
     rng = generator(repeat, 9)
     span = top_directions(cast("Table", rows), size)  # in single precision
     turn, _ = np.linalg.qr(rng.standard_normal((size, size)))

@@ -41,7 +41,6 @@ Box = tuple[float, float, float, float]
 
 
 def described(rows: Singles, *, box: Box = FACE) -> Table:
-    """Describe pictures of faces."""
     return np.array(_network().compute_face_descriptor([chip(row, box=box) for row in rows]))
 
 
@@ -61,7 +60,6 @@ def _network() -> Any:
 
 
 def run(*, shown: str, repeat: int) -> Values:
-    """Show the network originals, noise, vectors as pictures, and what a colluder rebuilds."""
     faces = celeba()
     chosen = whole_people(faces.people, table_10.halves(faces, repeat)[1])
     rows = faces.scaled(chosen)

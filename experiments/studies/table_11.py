@@ -34,8 +34,6 @@ OWN, LEFT_OUT = "own test rows", "parties left out"
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What one set of parties takes."""
-
     load: Callable[[], Patients]  # gives all patients
     parties: int  # c, the largest sites, and l
     n_components: int
@@ -102,12 +100,10 @@ def by_party(split: Wards, predict: Callable[[str], Labels]) -> Values:
 
 
 def named(values: Values, method: str) -> Values:
-    """Return values with the method's name in front."""
     return {f"{method}, {name}" if name else method: value for name, value in values.items()}
 
 
 def run(*, data: str, condition: str, repeat: int) -> Values:
-    """Measure all methods under one condition, or what takes part in none."""
     setup = SETUPS[data]
     split = wards(setup.load(), setup=setup, repeat=repeat)
     if condition == "any":

@@ -37,7 +37,6 @@ EFFECTS = "table_13_14_effects"  # where Cohen's d is that the paper prints
 
 
 def run(*, data: str, condition: str, repeat: int) -> study.Values:
-    """Measure identity and one draw of R and of O, on the one split and on a new one."""
     draws, found = _drawn(repeat, ROUND["n_components"]), study.Values()
     for variant, split in zip(VARIANTS, (0, repeat), strict=True):
         identity, sent = _identity(data, condition, split), _sent(data, condition, split)
@@ -78,7 +77,6 @@ def _identity(data: str, condition: str, split: int) -> study.Values:
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
-    """Return the papers' tests of random being worse than identity."""
     told = (
         f"One-sided paired t-tests at {LEVEL:.0%} of random being worse than identity, and Cohen's "
         "d of the differences. With a fixed split identity is one number and the test a one-sample "

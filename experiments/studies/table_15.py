@@ -33,7 +33,6 @@ ALIGNERS: dict[str, Any] = {
 
 
 def run(*, data: str, condition: str, a: int, system: str = "", repeat: int) -> Values:
-    """Measure all methods with one anchor size; the split is the same for all sizes."""
     dealt = table_07_images.dealt(data, repeat)
     sent = uploads(dealt, span_condition=condition, n_anchor_rows=a, **ROUND)
     if system:
@@ -42,7 +41,6 @@ def run(*, data: str, condition: str, a: int, system: str = "", repeat: int) -> 
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
-    """Return Table 17, whether the size matters to each method."""
     repeats = min((len(each) for name, each in values.items() if "gopp" not in name), default=0)
     if repeats < 2:
         msg = "one repeat has no spread"

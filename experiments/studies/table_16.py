@@ -52,7 +52,6 @@ def pubchem(size: int, *, repeat: int, smaller: bool = False) -> dict[str, Any]:
 
 
 def run(*, anchor: str, condition: str, a: int, system: str = "", repeat: int) -> Values:
-    """Measure all methods with one anchor under one condition, or pooled rows."""
     dealt = deal("ames", repeat=repeat)
     if condition == "any":
         return pooled(dealt, n_components=N_COMPONENTS)
@@ -67,7 +66,6 @@ def run(*, anchor: str, condition: str, a: int, system: str = "", repeat: int) -
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
-    """Return Tables 18 and 19 over stored repeats, with the paper's figures beside: Markdown."""
     lines = ["### Does the anchor's size matter? One-way analysis of variance (Table 18)", ""]
     methods = (*ALIGNERS, *RESCALED, "gopp")
     names = [f"{method}/{metric}" for method in methods for metric in METRICS]

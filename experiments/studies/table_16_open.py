@@ -25,7 +25,6 @@ ANCHOR = "pubchem/diffspan_orth"
 
 
 def run(*, a: int, repeat: int, **cell: str) -> Values:
-    """Measure one size with one choice."""
     how = dict(OPEN[cell["open"]])
     size = how.pop("n_components", N_COMPONENTS)
     sent = uploads(
@@ -38,7 +37,6 @@ def run(*, a: int, repeat: int, **cell: str) -> Values:
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
-    """Say which choice comes nearest to the paper's numbers."""
     pattern = rf"{ANCHOR}/(\d+)/(?:{'|'.join(ALIGNERS)})/.*"
     columns = {choice: (values, ANCHOR, choice) for choice in OPEN}
     of = printed("table_16")

@@ -84,7 +84,6 @@ def seconds(n_bytes: float, *, trips: int) -> float:
 
 
 def run(*, model: str, anchor: str, **_: int) -> Values:
-    """Compute one column."""
     ours, theirs = exchange(model, anchor), exchange(model, n_parameters=MODELS[model][1])
     whole, one_round = ours.whole, theirs.federated()
     copy = ours.anchor / COMMON["n_parties"]

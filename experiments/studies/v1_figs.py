@@ -43,7 +43,6 @@ make = partial(mlp, learning_rate_init=0.002)
 
 
 def run(*, data: str, sweep: str, at: Any, repeat: int) -> Values:
-    """Measure one point of a sweep, or all points of the time sweeps."""
     if sweep == "time":
         return _times(data, repeat)
     point = {"epsilon": EPSILON, "l": COMPONENTS, "c": PARTIES, sweep.removesuffix(RESCALED): at}

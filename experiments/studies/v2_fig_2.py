@@ -30,7 +30,6 @@ DRAW = 2  # tells the generator of O from that of the split
 
 
 def deal(n_parties: int, *, repeat: int) -> systems.Dealt:
-    """Deal MNIST for one point of the figures."""
     return deal_images("mnist", repeat=repeat, n_parties=n_parties, **SIZES)
 
 
@@ -73,7 +72,6 @@ def feature_scaled(sent: Uploads) -> systems.Shared:
 
 
 def run(*, c: int, repeat: int) -> Values:
-    """Measure one number of parties."""
     dealt = deal(c, repeat=repeat)
     return methods(dealt, size=L) | outside(dealt)
 

@@ -9,7 +9,6 @@ from experiments.studies import v2_fig_2
 
 
 def run(*, l: int | str, repeat: int) -> Values:
-    """Measure one dimension, or what has none."""
     dealt = v2_fig_2.deal(v2_fig_2.C, repeat=repeat)
     if isinstance(l, str):
         return v2_fig_2.outside(dealt)

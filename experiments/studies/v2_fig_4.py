@@ -51,7 +51,6 @@ def anchor_images(*, a: int, l: int, c: int, repeat: int) -> Images:
 
 
 def run(*, repeat: int, **size: int) -> Values:
-    """Return median seconds of each method, and how many times ODC's they are."""
     images = anchor_images(**{**BASE, **size}, repeat=repeat)
     warm = {name: image[:, :2].copy() for name, image in list(images.items())[:2]}
     for call in CALLS.values():
@@ -67,7 +66,6 @@ def run(*, repeat: int, **size: int) -> Values:
 
 
 def over(letter: str, levels: Sequence[int], *, figure: int) -> Study:
-    """Return one of the figures of time."""
     return Study(
         source=f"ODC paper's middle version, Figure {figure}",
         unit="seconds, or times ODC's",

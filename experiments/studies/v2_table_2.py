@@ -30,7 +30,6 @@ CEILING = (
 
 
 def run(*, rows: str, data: str, repeat: int) -> Values:
-    """Measure all methods on one task, or pooled rows."""
     dealt = deal_molecules(data, repeat=repeat)
     if rows == "pooled":
         shared = dealt.shared(systems.top_directions(dealt.pooled()[0], N_COMPONENTS))

@@ -32,7 +32,6 @@ RESCALED = "imakura, rescaled"
 
 
 def run(*, configuration: str, repeat: int) -> Values:
-    """Measure identity and one draw of R and of O on the one split."""
     fixed = _sent(*CONFIGURATIONS[configuration])
     sent = replace(fixed, dealt=replace(fixed.dealt, repeat=repeat))  # with a model seed of its own
     rng = generator(repeat, DRAW)
@@ -56,7 +55,6 @@ def _sent(data: str, n_parties: int) -> Uploads:
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
-    """Return random minus identity, with the paired one-sided test."""
     told = (
         "Random minus identity on the same split and model seeds, one-sided paired t-test of "
         "random being worse, Cohen's d of the differences; the paper's difference is that of its "
