@@ -135,6 +135,11 @@ def _fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
     for table in ("dp", "record", "outcome"):
         if isinstance(terms := fields.get(table), dict):
             fields[table] = {name: value for name, value in terms.items() if value != ""}
+    if taken := sorted({"parties", "enrolled", "approvers"} & fields.keys()):
+        raise AgreementError(
+            f"{', '.join(taken)} cannot be told: people are [[party]] and [[approver]] tables. "
+            "Delete it, and give .pub files to `cobasis agreement new`."
+        )
     if "approver" in fields:
         fields["approvers"] = fields.pop("approver")
     if enrolled := fields.pop("party", None):
