@@ -207,6 +207,7 @@ CARD = {
         "widths": [[], [5, 3]],
         "limits": [[], ["none"]],
         "facts": [[]],
+        "importance": [{"age": [0.5, 0.1]}],  # which nobody agreed on
         "basis": ["haar"],
         "others_sha256": ["0" * 64],
         **{f"{word}_sha256": ["0" * 64] for word in ("model", "consensus")},
