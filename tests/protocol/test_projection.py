@@ -1,14 +1,12 @@
 """From rows to an upload: their order, and noise that is bound to the release and drawn once."""
 
-import copy
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cobasis import ConsortiumSecret, PartyKey, SecretBasis, simulate
-from cobasis.errors import FileChangedError, SecretError
+from cobasis.errors import FileChangedError
 from cobasis.linalg.rng import haar_columns
 from cobasis.progress import silent
 from cobasis.protocol import projection
@@ -131,13 +129,3 @@ def test_rows_stand_in_the_order_that_only_the_party_knows(bin_bytes, monkeypatc
     assert (np.diff(made.order) < 0).sum() > 5
     np.testing.assert_array_equal(upload.rows, made.basis.project(ROWS)[made.order])
     np.testing.assert_array_equal(upload.labels, LABELS[made.order])
-
-
-def test_a_projection_and_its_noise_are_neither_shown_nor_copied():
-    made = north().project(RowsInMemory(ROWS, LABELS))
-    assert repr(made) == "<Projection, hidden>"
-    assert repr(made.noising) == "<Noising, hidden>"
-    for held in (made, made.noising):
-        for carry in (pickle.dumps, copy.copy, copy.deepcopy):
-            with pytest.raises(SecretError, match="does not travel"):
-                carry(held)
