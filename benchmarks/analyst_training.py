@@ -20,8 +20,8 @@ from cobasis.protocol import aligned
 COMPONENTS, PARTIES, BLOCK = 50, 20, 50_000
 ROWS, ROWS_QUICK = 10_000_000, 200_000
 MOST_MEGABYTES = 1000
-STEPS = ("ridge", "logistic", "xgboost")
-TREES = 20
+STEPS = ("ridge", "logistic", "mlp", "xgboost")
+MLP_PASSES, TREES = 1, 20  # what has to be limited
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def take(step: str, place: str, *, quick: bool) -> dict[str, Any]:
     if quick:  # few rows are one block else, which no limit of passes ends
         aligned.MOST_CELLS, trainer.SAMPLE_ROWS = 0, 1_000
     folder = Path(place)
-    out_of_core.MAX_ROUNDS = TREES
+    out_of_core.MAX_PASSES, out_of_core.MAX_ROUNDS = MLP_PASSES, TREES
     began = time.perf_counter()
     uploads = {each.stem: open_payload(each) for each in sorted((folder / "uploads").iterdir())}
     changes = {name: rotation(int(name[1:])).T for name in uploads}

@@ -1,7 +1,8 @@
-"""xgboost's trees, from one block and from many, and what takes no more than one."""
+"""Mini-batches and xgboost: who judges, and how good they are."""
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from aligned import digits
 from cobasis.errors import MissingExtraError, OptionError, RowCarryingError
-from cobasis.models import out_of_core
+from cobasis.models import FAMILIES, out_of_core
 from cobasis.models.chain import Affine
 from cobasis.models.out_of_core import fit_xgboost
 from cobasis.models.passes import Pass, Split
@@ -39,6 +40,27 @@ def told_to(rounds):
     return lambda step, done, _: rounds.append(done) if "rounds" in step else None
 
 
+@pytest.mark.parametrize(
+    ("n_rows", "task"), [(400, "classification"), (150, "classification"), (400, "regression")]
+)
+def test_a_perceptron_of_many_blocks_is_tuned_and_stops_early(n_rows, task, monkeypatch):
+    """Of 150 rows none is kept apart to judge by, and their own loss falls on and on."""
+    monkeypatch.setattr(out_of_core, "ROUND_ROWS", 250)  # of 400 rows a pass is three rounds
+    rows, _ = rows_and_labels(2400)
+    labels = rows[:, 0] + np.random.default_rng(1).normal(size=2400)
+    labels = (labels > 0).astype(int) if task == "classification" else rows[:, 0]
+    grid = {"alpha": [1e-4, 1.0], "tol": [1e-2]}  # the second for the search to end soon
+    monkeypatch.setitem(FAMILIES, "mlp", replace(FAMILIES["mlp"], grid=grid))
+    rounds, how = [], {"model": "mlp", "task": task, "seed": 0}
+    found = train(thirds(rows[:n_rows], labels[:n_rows]), **how, report=told_to(rounds))
+    predicted, truth = found.predict(rows[400:]), labels[400:]
+    if task == "classification":
+        assert np.mean(predicted == truth) > np.mean((rows[400:, 0] > 0) == truth) - 0.05
+    else:
+        assert r2_score(truth, predicted) > 0.9
+    assert (rounds[-1] < out_of_core.MAX_PASSES) == (n_rows > 200)
+
+
 def test_what_holds_all_rows_or_carries_them_is_refused():
     cut = thirds(*rows_and_labels())
     for model, error, told in (
@@ -46,7 +68,6 @@ def test_what_holds_all_rows_or_carries_them_is_refused():
         ("svm", RowCarryingError, "stores training rows"),
         (KNeighborsClassifier(), RowCarryingError, "stores training rows"),
         ("boosted_trees", OptionError, r"600 rows of 5 columns .*'xgboost'"),
-        ("mlp", OptionError, "'mlp' holds all rows in memory"),
     ):
         with pytest.raises(error, match=told):
             train(cut, model=model, **CLASSES)

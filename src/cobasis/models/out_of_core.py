@@ -1,20 +1,87 @@
-"""xgboost's trees, also from blocks that do not fit in memory (extra ``trees``).
+"""Learning from blocks that do not fit in memory: mini-batches, and xgboost's trees.
 
 A tenth of the rows, 100,000 at most, is kept apart and judges: training ends when ten rounds in a
 row bring these no gain, and the best model so far is kept. Up to 200 rows none is kept apart, since
-each is needed to learn. Each number is kept as one of 256 steps, in a file where there are many.
+each is needed to learn: then the training's own loss judges, or of trees nobody.
+
+*Mini-batches* teach a perceptron. A round is a pass over all blocks, or over a million rows of them
+if there are more. *xgboost* (extra ``trees``) keeps each number as one of 256 steps, in a file of
+its own where there are many.
 """
 
-from collections.abc import Callable
+import copy
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from cobasis.linalg.threads import available_threads
+from cobasis.linalg.threads import available_threads, in_order
+from cobasis.models import Estimator
 from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Split
+from cobasis.models.tuning import log_likelihood
 from cobasis.progress import Report
 
 PATIENCE = 10
+ROUND_ROWS = 1_000_000
+MAX_PASSES = 300
+_TOLERANCE = 1e-4
+_ROWS_AT_ONCE = 20_000
+
+
+def fit_by_batches(
+    network: Estimator, rows: LabelledRows, *, split: Split, classes: Labels | None, over: Pass
+) -> Estimator:
+    """Teach a perceptron round by round, and return it as it was at its best."""
+    judged_by = split.judges(rows, over)
+    extra = {} if classes is None else {"classes": classes}
+    per_round = max(1, min(rows.n_blocks, ROUND_ROWS * rows.n_blocks // rows.n_rows))
+    last = MAX_PASSES * -(-rows.n_blocks // per_round)
+    best, score, stale = network, float("-inf"), 0
+    for number in range(last):
+        for block in _round(rows, split, number, per_round):
+            with warnings.catch_warnings():
+                # scikit-learn's perceptron takes Ctrl-C for an end, and says no more than this
+                warnings.filterwarnings("error", message="Training interrupted by user")
+                try:
+                    network.partial_fit(block.rows, block.labels, **extra)
+                except UserWarning as swallowed:
+                    raise KeyboardInterrupt from swallowed
+        now = _score(network, judged_by)
+        stale += 1
+        if now > score + _TOLERANCE:
+            best, score, stale = copy.deepcopy(network), now, 0
+        over.report("training, rounds at most", number + 1, last)
+        if stale == PATIENCE:
+            break
+    return best
+
+
+def _round(rows: LabelledRows, split: Split, number: int, per_round: int) -> Iterator[Block]:
+    """Yield a round's rows in mini-batches; blocks come in a new order in each pass."""
+    passes, place = divmod(number, -(-rows.n_blocks // per_round))
+    order = np.random.default_rng([split.seed, passes]).permutation(rows.n_blocks)
+    chosen = order[place * per_round : (place + 1) * per_round].tolist()
+    rng = np.random.default_rng([split.seed, number])
+    for block in in_order(partial(split.part, rows), chosen):
+        shuffled = rng.permutation(len(block.labels))
+        for part in np.array_split(shuffled, max(1, -(-len(shuffled) // _ROWS_AT_ONCE))):
+            if len(part):
+                yield Block(block.rows[part], block.labels[part])
+
+
+def _score(network: Estimator, judged_by: Block | None) -> float:
+    """Judge by rows that were kept apart; by the training's own loss without any."""
+    if judged_by is None:
+        return -float(network.loss_)
+    if hasattr(network, "predict_proba"):
+        return log_likelihood(network, judged_by)
+    return float(network.score(*judged_by))
+
+
+# ---------------------------------------------------------------- xgboost
+
 MAX_ROUNDS = 300
 
 ENOUGH_FOR_STEPS = 50_000

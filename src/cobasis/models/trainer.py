@@ -1,7 +1,8 @@
 """Training a family on rows that lie in one frame, wherever they lie.
 
 Ridge, random features and logistic regression are sums over rows: one code for one block, for many
-and for a cluster. The other families are libraries': of these xgboost alone takes many blocks.
+and for a cluster. The other families are libraries': on many blocks a perceptron learns by
+mini-batches, xgboost from files, and scikit-learn's trees are refused.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import TABULAR, ChainFamily, Estimator, ModelName, Task, family, needing
 from cobasis.models.chain import Affine, Chain, Head, Held, Integers, Layer, chain_of
 from cobasis.models.linear import FACTOR, Design, draw_waves, fit_logistic, fit_ridge
-from cobasis.models.out_of_core import fit_xgboost
+from cobasis.models.out_of_core import fit_by_batches, fit_xgboost
 from cobasis.models.passes import (
     Block,
     LabelledRows,
@@ -191,6 +192,11 @@ class Job:
     tuned: Callable[[ModelName, Block], Estimator]  # fits a family with the best of its grid
 
     @property
+    def classes(self) -> Labels | None:
+        """The classes that rows have; None for regression."""
+        return self.present if self.task == "classification" else None
+
+    @property
     def sample(self) -> Block:
         return self.split.along(self.rows.sample(SAMPLE_ROWS))
 
@@ -199,9 +205,12 @@ class Job:
             raise OptionError(
                 f"{name} holds all rows in memory, and {self.rows.n_rows:,} rows of "
                 f"{self.rows.n_columns} columns are more than is held. Choose a family that reads "
-                "them block by block: 'logistic', 'ridge', 'rff' or 'xgboost'."
+                "them block by block: 'logistic', 'ridge', 'rff', 'mlp' or 'xgboost'."
             )
         return self.split.along(self.rows.block(0))
+
+    def read(self, estimator: Estimator) -> Chain:
+        return read_chain(estimator, axes=self.split.axes, n_classes=self.n_classes)
 
 
 def _linear(job: Job, *, name: ChainFamily) -> Chain:
@@ -238,15 +247,23 @@ def _logistic(job: Job) -> Chain:
     return chain_of("logistic", [fitted], present=present, n_classes=job.n_classes)
 
 
-def _of_one_block(job: Job, *, name: ModelName) -> Chain:
-    fitted = job.tuned(name, job.whole(f"model='{name}'"))
-    return read_chain(fitted, axes=job.split.axes, n_classes=job.n_classes)
+def _perceptron(job: Job) -> Chain:
+    from sklearn.base import clone
+
+    if job.rows.n_blocks == 1:
+        return job.read(job.tuned("mlp", job.whole("mlp")))
+    network = clone(job.tuned("mlp", job.sample)).set_params(early_stopping=False, shuffle=False)
+    how: dict[str, Any] = {"split": job.split, "classes": job.classes, "over": job.over}
+    return job.read(fit_by_batches(network, job.rows, **how))
+
+
+def _boosted_trees(job: Job) -> Chain:
+    return job.read(job.tuned("boosted_trees", job.whole("model='boosted_trees'")))
 
 
 def _xgboost(job: Job) -> Chain:
     """Boost xgboost's trees; five folds of a sample tell how far their scores are likelihoods."""
-    classes = job.present if job.task == "classification" else None
-    told = fit_xgboost(job.rows, split=job.split, classes=classes, over=job.over)
+    told = fit_xgboost(job.rows, split=job.split, classes=job.classes, over=job.over)
     turn = Affine(weights=job.split.axes, offset=np.zeros(len(job.split.axes)))
     rows, labels = job.rows.sample(SAMPLE_ROWS)
     known = np.unique(labels)
@@ -294,9 +311,9 @@ def _in_any_unit(fit: Callable[[Job], Chain]) -> Callable[[Job], Chain]:
 _FITS: dict[ModelName, Callable[[Job], Model]] = {
     "logistic": _logistic,
     "ridge": partial(_linear, name="linear"),
-    "mlp": _in_any_unit(partial(_of_one_block, name="mlp")),
+    "mlp": _in_any_unit(_perceptron),
     "rff": partial(_linear, name="rff"),
-    "boosted_trees": _in_any_unit(partial(_of_one_block, name="boosted_trees")),
+    "boosted_trees": _in_any_unit(_boosted_trees),
     "xgboost": _in_any_unit(_xgboost),
     "svm": _svm,
 }
