@@ -112,11 +112,10 @@ def _sums_facts(made: Summed) -> SumsFacts:
     # each group of a table has sums of its own
     widths = (layout.n_words,) if counted == "table" else layout.n_features
     common = made.party.common or (1.0,) * len(widths)
-    least, most = terms.least_rows, terms.most_rows
+    least = terms.least_rows
     if made.ready.exchange.held:  # the others' may be zeros
         n_rows, widths, least = rows.n_held, (score_layout(agreement).n_words,), 0
         common = (1.0,)
-        most = int(most * agreement.holdout / (1 - agreement.holdout))
     most_told = tells_most(widths, common)
     return SumsFacts(
         n_rows=n_rows,
@@ -124,7 +123,6 @@ def _sums_facts(made: Summed) -> SumsFacts:
         common=common[most_told],
         n_parties=others + 1,
         least=n_rows + others * least,
-        most=min(terms.most_rows_in_all, n_rows + others * most),
         small_cells=made.party.small_cells,
         counted=counted,
     )

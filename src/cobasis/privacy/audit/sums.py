@@ -27,8 +27,7 @@ class SumsFacts:
     n_features: int  # D, of the map that tells most
     common: float = 1.0  # what two own rows have in common under it; 1 where no wave is
     n_parties: int
-    least: int  # rows that all parties have at least, and at most, by what is agreed
-    most: int
+    least: int  # rows that all parties have at least, by what is agreed
     small_cells: int | None  # of what is counted, the party's own; None where nothing is
     counted: Counted
 
@@ -44,12 +43,11 @@ class SumsFacts:
 
 
 def audit_sums(sums: SumsFacts, facts: Facts, *, about: Mapping[str, str]) -> AuditReport:
-    low, high = sums.least / sums.n_features, sums.most / sums.n_features
-    light, own = sums.light, sums.n_rows / sums.n_features
+    least, own, light = sums.least / sums.n_features, sums.n_rows / sums.n_features, sums.light
     kind = "sums" if sums.alone else "features"
-    between = f"{low:.3g} to {high:.3g} rows for each of {sums.n_features:,} {kind}"
+    rate = f"{least:.3g} rows or more for each of {sums.n_features:,} {kind}"
     if (asked := rows_asked(sums.common)) > 1:
-        between += f" of a narrow bandwidth, which take {asked} times as many as others"
+        rate += f" of a narrow bandwidth, which take {asked} times as many as others"
     words, verdict = _verdict(light, facts.guarantee)
     noised: Grade | None = None if facts.guarantee is None else "told"
     counts = {"n_rows": sums.n_rows, "n_sampled": sums.n_rows, "n_features": sums.n_features}
@@ -57,9 +55,9 @@ def audit_sums(sums: SumsFacts, facts: Facts, *, about: Mapping[str, str]) -> Au
         about={**about, **counts},
         verdict=verdict,
         verdict_words=words,
-        sentences=_sentences(sums, between, facts, own=own),
+        sentences=_sentences(sums, rate, facts, own=own),
         findings=(
-            Finding("S1", noised or light, f"{between}.", {"least": low, "most": high}),
+            Finding("S1", noised or light, f"{rate}.", {"least": least}),
             Finding("S2", "told", f"{own:.3g} of your own.", {"rows_per_feature": own}),
             _cells(sums),
             # with noise the account of the vault, and no rule, says what another total may cost
@@ -87,7 +85,7 @@ def _verdict(light: Light, guarantee: Guarantee | None) -> tuple[str, Verdict]:
 
 
 def _sentences(
-    sums: SumsFacts, between: str, facts: Facts, *, own: float
+    sums: SumsFacts, rate: str, facts: Facts, *, own: float
 ) -> tuple[str, str, str, str]:
     what = "table" if sums.counted == "table" else "model"
     leaves = (
@@ -108,7 +106,7 @@ def _sentences(
         return leaves, alone, helped, back
     alone = (
         f"The analyst, with a person's record at hand, can {OFTEN[sums.light]} tell whether the "
-        f"person is in the total: by what is agreed it is of {between}."
+        f"person is in the total: by what is agreed it is of {rate}."
     )
     helped = (
         f"If all other parties help the analyst, it reads your own sums: {own:.3g} rows for each "
