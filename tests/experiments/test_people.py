@@ -1,14 +1,15 @@
-"""Tables of people: the loaders' coding, the partition of Adult, and the wards."""
+"""Tables of people: the loaders' coding, the partition of Adult, and who is left out."""
+
+from functools import partial
 
 import numpy as np
 import pytest
 from experiments.data import adult as adult_file
 from experiments.data import hospitals
 from experiments.data.adult import COLUMNS, as_numbers, partition
-from experiments.data.hospitals import Patients
 from experiments.data.sources import MissingDataError
-from experiments.harness import systems
-from experiments.studies import table_08, table_11
+from experiments.harness.systems import without_refused
+from experiments.studies import table_08
 
 from cobasis import ODC
 from cobasis.errors import UndeterminedFitError
@@ -106,44 +107,12 @@ def test_aligned_rows_of_adult_are_projections_of_the_blocks_own_rows(partitione
     assert given.uploads["block-000"][0].labels[order].tolist() == labels[other].tolist()
 
 
-def some_patients():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(150, 6)) * 10
-    labels = rows[:, 0] / 5 + rng.normal(size=150) + 5
-    rows[rng.random(rows.shape) < 0.1] = np.nan
-    sites = rng.choice(["a", "b", "c"], size=150, p=[0.5, 0.3, 0.2])
-    return Patients(rows=rows, labels=labels, sites=sites, features=tuple("uvwxyz"))
+def test_who_is_refused_is_left_out_until_most_are():
+    def attempt(left_out, *, refused):
+        for name in sorted(refused - left_out):
+            raise UndeterminedFitError(f"party '{name}' is undetermined", (name,))
+        return "found"
 
-
-@pytest.fixture
-def setup(monkeypatch):
-    model = {"max_iter": 3, "early_stopping": False}
-    made = table_11.Setup(load=some_patients, parties=3, n_components=4, model=model, most=40)
-    monkeypatch.setitem(table_11.SETUPS, "toy", made)
-    return made
-
-
-@pytest.mark.usefixtures("setup")
-def test_every_cell_of_table_11_measures_what_it_says_and_leaves_out_who_is_refused(monkeypatch):
-    def run(condition):
-        found = table_11.run(data="toy", condition=condition, repeat=0)
-        assert np.isfinite([*found.values()]).all()
-        return found
-
-    outside = run("any")
-    assert {"central", "alone", "fedavg", "fedavg, own test rows"} <= set(outside)
-    assert outside["central"] <= outside["central, raw"]
-    assert {"odc", "odc, consensus basis"} <= set(run(table_11.OTHER_ANCHOR))
-    assert {"imakura", "kawakami", "odc", "gopp", "whitened"} <= set(run("diffspan_orth"))
-    real = systems.a_round
-    for refused, count in (("a", 1), ("abc", 2)):
-
-        def refusing(parties, *, exclude, refused=refused, **options):
-            for name in set(refused) - set(exclude):
-                raise UndeterminedFitError(f"party '{name}' is undetermined", (name,))
-            return real(parties, exclude=exclude, **options)
-
-        monkeypatch.setattr(systems, "a_round", refusing)
-        found = run("diffspan")
-        assert found["odc, parties left out"] == count
-        assert ("odc" in found) == (count == 1)
+    for refused, result in (("", "found"), ("a", "found"), ("abc", None)):
+        found = without_refused(partial(attempt, refused={*refused}), n_parties=3)
+        assert found == (result, {*refused[:2]})
