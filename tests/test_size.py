@@ -20,28 +20,28 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (1_970, 1_190, 15),
-    "analyst_side": (2_130, 1_740, 11),
-    "bundle": (2_080, 1_580, 11),
-    "cli": (4_240, 3_420, 25),
+    "analyst_side": (2_110, 1_730, 11),
+    "bundle": (2_070, 1_580, 11),
+    "cli": (4_210, 3_400, 25),
     "cobasis": (600, 290, 6),
     "disk": (540, 360, 5),
-    "estimators": (840, 470, 5),
-    "features": (1_400, 900, 7),
+    "estimators": (810, 440, 5),
+    "features": (1_380, 890, 7),
     "keys": (240, 190, 2),
     "linalg": (640, 410, 6),
-    "models": (3_110, 2_260, 15),
-    "party_side": (3_660, 2_960, 14),
-    "privacy": (2_560, 1_690, 18),
-    "protocol": (7_460, 5_180, 35),
-    "report": (870, 700, 6),
-    "statistics": (1_940, 1_480, 11),
-    "tables": (820, 650, 4),
+    "models": (3_060, 2_220, 15),
+    "party_side": (3_640, 2_940, 14),
+    "privacy": (2_540, 1_670, 18),
+    "protocol": (7_420, 5_160, 35),
+    "report": (820, 650, 6),
+    "statistics": (1_940, 1_470, 11),
+    "tables": (780, 620, 4),
     "transport": (1_720, 1_350, 10),
-    "vault": (1_000, 750, 5),
+    "vault": (990, 740, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 32_800,
-    "experiments and benchmarks": 10_920,
+    "tests": 31_960,
+    "experiments and benchmarks": 10_690,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first
