@@ -1,6 +1,6 @@
 """What callers hand to an estimator: a table, a party label per row, labels, a random state."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 Features = Sequence[Feature]
 Cells = npt.ArrayLike | nw.DataFrame[Any]
 
-Label = str | float
+LONGEST_NAME = 100  # of a party, in an agreement
 
 
 def open_table(X: npt.ArrayLike, *, names: Sequence[str] | None) -> Cells:
@@ -77,37 +77,67 @@ def take_features(table: Cells, features: Features | None) -> "Matrix | nw.DataF
     return table[names]
 
 
-def party_labels(parties: Any, *, n_rows: int) -> list[Label]:  # noqa: ANN401 -- of any library
-    """Return the parties' labels, one per row, of one type; those of no party are refused."""
+def party_labels(parties: Any, *, n_rows: int) -> list[Hashable]:  # noqa: ANN401 -- of any library
+    """Return the parties' labels, one per row: anything that can be told apart by hash."""
     if parties is None:
         raise OptionError(
             "parties is missing: every row needs the label of its party. Give parties=[...], or "
             "party_column=... for a column of X; in cross-validation params={'parties': ...}, "
             "which the default scoring passes on and scoring='accuracy' does not."
         )
-    given = parties if hasattr(parties, "shape") else np.array(parties, dtype=object)
-    if tuple(given.shape) != (n_rows,):
+    if not hasattr(parties, "shape"):
+        sized = isinstance(parties, Iterable) and not isinstance(parties, str | bytes | Mapping)
+        parties = as_column(parties) if sized else np.array(parties, dtype=object)
+    if tuple(parties.shape) != (n_rows,):
         raise ShapeError(
-            f"parties has shape {tuple(given.shape)} for {n_rows} rows, so it is not known whose "
+            f"parties has shape {tuple(parties.shape)} for {n_rows} rows, so it is not known whose "
             "rows they are. Give one label per row; for one party np.full(len(X), 'north')."
         )
-    labels = [each.item() if isinstance(each, np.generic) else each for each in given]
-    kinds = {type(label) for label in labels}
-    missing = sum(label == "" or label != label for label in labels)  # noqa: PLR0124 -- NaN
-    if missing or kinds not in ({str}, {int}, {float}, {bool}):
+    labels = [each.item() if isinstance(each, np.generic) else each for each in parties]
+    if nobody := n_rows - sum(map(_is_somebody, labels)):
         raise OptionError(
-            f"party labels are of type {', '.join(sorted(kind.__name__ for kind in kinds))}, and "
-            f"{missing} of {n_rows} missing or empty. Give text or numbers, all of one type, and "
-            "drop rows that belong to nobody."
+            f"there are missing or empty party labels, or lists: {nobody} of {n_rows}. Give text, "
+            "numbers or tuples, and drop rows that belong to nobody."
         )
     return labels
 
 
-def members_of(labels: Sequence[Label], parties: Array) -> dict[str, Array]:
-    """Return the positions of the rows of each party that has some, by its label as text."""
-    column = np.array(labels)
-    found = {str(label): np.flatnonzero(column == label) for label in parties}
+def _is_somebody(label: object) -> bool:
+    """Whether a label is not None, NaN, NA, masked or empty text, and has a hash."""
+    try:
+        known = label is not np.ma.masked and label not in {None, ""}
+        return known and bool(label == label)  # noqa: PLR0124 -- only NaN is not itself
+    except (TypeError, ValueError):  # a list, and pandas' NA, which is neither itself nor not
+        return False
+
+
+def names_of(labels: Iterable[Hashable]) -> dict[Hashable, str]:
+    """Name parties as their labels are written, or by numbers where two would be one."""
+    found = dict.fromkeys(labels)
+    try:
+        distinct = sorted(found)  # type: ignore[type-var]  # which is what is tried
+    except TypeError:
+        distinct = sorted(found, key=lambda label: (type(label).__name__, str(label)))
+    names = [str(label) for label in distinct]
+    # an agreement takes names that differ in case alone for one
+    if len({*map(str.casefold, names)}) < len(names) or max(map(len, names)) > LONGEST_NAME:
+        names = [f"party {number}" for number in range(len(names))]
+    return dict(zip(distinct, names, strict=True))
+
+
+def members_of(labels: Sequence[Hashable], named: Mapping[Hashable, str]) -> dict[str, Array]:
+    """Return the positions of the rows of each party that has some, by its name."""
+    column = np.array([named[label] for label in labels])
+    found = {name: np.flatnonzero(column == name) for name in named.values()}
     return {name: own for name, own in found.items() if own.size}
+
+
+def as_column(labels: Iterable[Hashable]) -> Array:
+    """Return labels as an array of one dimension, of their type where they have one."""
+    listed = list(labels)
+    if len({type(label) for label in listed}) == 1 and isinstance(listed[0], str | int | float):
+        return np.array(listed)
+    return np.fromiter(listed, dtype=object, count=len(listed))
 
 
 def label_column(y: npt.ArrayLike | None, *, n_rows: int, estimator: str) -> Array:

@@ -1,6 +1,6 @@
 """The round as a transformer; what all estimators share: `fit`, and rows sent to their parties."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -17,10 +17,11 @@ from cobasis.errors import OptionError, ShapeError, UnknownPartyError
 from cobasis.estimators.inputs import (
     Array,
     Features,
-    Label,
+    as_column,
     generator,
     label_column,
     members_of,
+    names_of,
     open_table,
     party_labels,
     take_features,
@@ -150,7 +151,7 @@ class CollaborativeTransformer(
         """
         names = column_names(X)
         table, held = self._opened(X, parties, names=None)
-        named = np.unique(np.array(held))
+        named = names_of(held)
         labels: Any = None
         if self._task != "representation":
             labels = self._labels(y, n_rows=len(held))
@@ -165,7 +166,7 @@ class CollaborativeTransformer(
             task=self._task,
             **self._options(n_features=table.shape[1]),
         )
-        self.round_, self.parties_ = done, named
+        self.round_, self.parties_, self._named = done, as_column(named), named
         self.n_features_in_ = table.shape[1] if names is None else len(names)
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
@@ -229,11 +230,11 @@ class CollaborativeTransformer(
         by_name = self.features is not None or isinstance(self.party_column, str)
         names = getattr(self, "feature_names_in_", None)
         table, held = self._opened(X, parties, names=names if by_name else None)
-        if unknown := {*held} - {*(known := self.parties_.tolist())}:
+        if unknown := {label for label in held if label not in self._named}:
             raise UnknownPartyError(
                 f"parties that were not in fit: {', '.join(sorted(map(repr, unknown))[:5])} "
                 f"({len(unknown)} in all). They have no basis, so nothing can be projected. Known: "
-                f"{', '.join(map(repr, known))}. Correct the labels, or fit with their rows."
+                f"{', '.join(map(repr, self._named))}. Correct the labels, or fit with their rows."
             )
         if self.features is None:
             agreed = self.round_.agreement.columns
@@ -242,7 +243,7 @@ class CollaborativeTransformer(
                     f"X has {table.shape[1]} features, but {type(self).__name__} is expecting "
                     f"{len(agreed)} features as input. Give the columns that fit was given."
                 )
-        members = members_of(held, self.parties_)
+        members = members_of(held, self._named)
         done = np.concatenate(
             [work(self.round_.parties[name], table[own]) for name, own in members.items()]
         )
@@ -252,7 +253,7 @@ class CollaborativeTransformer(
 
     def _opened(
         self, X: npt.ArrayLike, parties: npt.ArrayLike | None, *, names: Sequence[str] | None
-    ) -> tuple[Matrix | nw.DataFrame[Any], list[Label]]:
+    ) -> tuple[Matrix | nw.DataFrame[Any], list[Hashable]]:
         cells = open_table(X, names=names)
         if self.party_column is not None:
             if parties is not None:
