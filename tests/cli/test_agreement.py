@@ -175,14 +175,17 @@ def test_one_command_enrols_all_and_typed_again_draws_a_new_secret_until_one_has
     line = f"agreement new other.toml {PUBS} --numbers a,b {TERMS} --yes"
     cobasis.refused(line, "'east.secret' is in the way")  # of another round
     assert not Path("other.toml").exists()
-    cobasis.said("agreement new icu.toml", "Nothing changed")
+    for same in (cobasis("agreement new icu.toml"), cobasis.draft(pubs=PUBS)):
+        assert "Nothing changed" in same.stdout
     new = "agreement new icu.toml --holdout 0.1 --yes"
     cobasis.refused(new, "options describe a new agreement")
     cobasis.edit("holdout = 0.0", "holdout = 0.25  # asked for by the board")
-    cobasis.refused("agreement new icu.toml", "the new secret")
+    cobasis.edit("retention_days = 30", "retention_days = 60")
+    assert "+ retention_days = 60" in cobasis("agreement new icu.toml", code=2).stdout
     assert secrets() == before
     cobasis.keys(["west"])
-    cobasis("agreement new icu.toml west.pub --yes")
+    told = cobasis.json("agreement new icu.toml west.pub --yes")["changed"]
+    assert {"- retention_days = 30", "+ retention_days = 60", '+ name = "west"'} < set(told)
     new = read_agreement(Path("icu.toml")).agreement
     assert (new.digest() != old.digest(), new.commitment != old.commitment) == (True, True)
     text = Path("icu.toml").read_text()
@@ -191,11 +194,15 @@ def test_one_command_enrols_all_and_typed_again_draws_a_new_secret_until_one_has
     assert not {*before.values()} & {*secrets().values()}
     at = text.index('[[party]]\nname = "west"')
     Path("icu.toml").write_text(text[:at] + text[text.index("[analyst]", at) :])
-    cobasis("agreement new icu.toml --yes")
+    assert '- name = "west"' in cobasis.json("agreement new icu.toml --yes")["changed"]
     assert sorted(before) == sorted(before := secrets())
     cobasis("sign icu.toml --yes", by="east")
-    cobasis.edit("retention_days = 30", "retention_days = 60")
+    text = cobasis.edit("retention_days = 60", "retention_days = 90")
     cobasis.refused("agreement new icu.toml --yes", "was signed (east)")
+    Path("east.sig").unlink()
+    Path("icu.toml").write_text(text)
+    cobasis("sign icu.toml --yes -o elsewhere")  # as this home's own transcript says
+    cobasis.refused("agreement new icu.toml --yes", "was signed (north)")
     assert secrets() == before
 
 

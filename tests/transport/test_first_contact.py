@@ -200,4 +200,4 @@ def test_a_code_or_an_invitation_that_is_none_and_what_is_no_text_are_refused(me
         assert "under the invitation of 'south' came no key" in meeting.author(code=2).stderr
         with Post(east) as post:
             post.bring("agreement", b"a = 1\n\xff")
-        assert "Invalid statement (at line 2" in meeting.come("east", code=2).stderr
+        assert "line 2: Invalid statement" in meeting.come("east", code=2).stderr

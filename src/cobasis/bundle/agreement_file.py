@@ -1,9 +1,12 @@
 """The agreement on disk: one TOML file that people comment on, and nobody's comments are lost."""
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from glob import escape
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +17,7 @@ from tomlkit.items import AoT, Item, Table
 from cobasis.bundle.agreement_text import MARK
 from cobasis.disk.whole import opened, write_whole
 from cobasis.errors import AgreementError, AgreementFileError
-from cobasis.protocol.agreement import Agreement, missing_fields
+from cobasis.protocol.agreement import Agreement, missing_fields, moment_text
 from cobasis.protocol.enrolment import Approver, OneLine, PublicIdentity
 from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.news import News
@@ -115,10 +118,14 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
     """Return what a TOML text says, in JSON's types; AgreementFileError where it is none."""
     text = text_of(path) if text is None else text
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(tomllib.loads(text), default=str))
-    except (RecursionError, ValueError) as error:  # also for brackets, or digits, without end
-        raise _no_toml(path, str(error)) from None
-    return plain
+        plain: dict[str, Any] = json.loads(json.dumps(tomllib.loads(text), default=_as_text))
+    except tomllib.TOMLDecodeError as error:
+        reason = re.sub(r"^(.*) \(at (line \d+), .*\)$", r"\2: \1", str(error))
+    except (RecursionError, ValueError):
+        reason = "its brackets are nested too deeply, or a number in it has too many digits"
+    else:
+        return plain
+    raise _no_toml(path, reason)
 
 
 def _no_toml(path: Path, reason: str) -> AgreementFileError:
@@ -147,6 +154,14 @@ def _fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
         listed = enrolled if isinstance(enrolled, list) else []
         fields["parties"] = [x["name"] for x in listed if isinstance(x, dict) and "name" in x]
     return fields
+
+
+def _as_text(value: object) -> str:
+    """Return what JSON has no word for: a time as text, in UTC."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        with suppress(OverflowError):  # near the first year or the last: not a time of ours
+            return moment_text(value)
+    return str(value)
 
 
 def complete(

@@ -1,6 +1,6 @@
 """``cobasis agreement new``: a commented agreement, who takes part, and their secret."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -29,6 +29,7 @@ from cobasis.models import ModelName, Task
 from cobasis.party_side.author import (
     Authorship,
     People,
+    digest_of,
     issue,
     maker_of,
     read_people,
@@ -144,7 +145,8 @@ def new(
     """Make the agreement, enrol who takes part, and seal a secret to each party.
 
     One of the parties types this, never the analyst. What is not told is asked. Typed again
-    without options, after you edited FILE and before anybody signs, it replaces every NAME.secret.
+    without options, after you edited FILE and before anybody signs, it says what changed, and
+    replaces every NAME.secret.
 
     Example: cobasis agreement new icu.toml *.pub --analyst lab.pub --columns codebook.csv
     """
@@ -152,34 +154,35 @@ def new(
         enrolment.pubs or [], analyst=enrolment.analyst, approvers=enrolment.approver or ()
     )
     author, edited = Authorship(file, home=owner.folder()), file.exists()
-    invited = Invitations(author)
-    author.refuse_change(described=bool(terms.told))
+    words, invited = digest_of(terms.told) if terms.told else "", Invitations(author)
+    author.refuse_change(words)
     last, (people, known) = author.last(), _gathered(people, invited, enrolment, terms, edited)
     identity = None  # while somebody is not enrolled
     if people.parties and people.analyst is not None:  # the party that makes the secret
         identity = owner.enrolled(maker_of(people, home=owner.folder(), name=owner.name))
     text = _text_of(author, people, terms, edited=edited)
-    draft = read_draft(file, text=text(""))
-    same = edited and people == People.of(read_draft(file)) and author.whole()
-    if same and not enrolment.invite:
+    changed = author.changed(text("")) if edited else ()
+    if edited and not (changed or enrolment.invite) and author.whole():
         _bring(invited)  # again, if it did not get through
         _show(owner, author, identity, lead="Nothing changed since it was written.")
         return
+    owner.tell(f"  {line}" for line in changed)
+    draft = read_draft(file, text=text(""))
     if not (missing := set(missing_fields(draft))) - _BY_COMMAND:
         read_terms(file, text=text(""))  # contradictions are found before anybody is asked
     enrolment.compare(people, own=identity, known=known)
     if identity is None or missing - {"commitment"} or "sums" in draft:
-        author.keep(replace(last, text=text("")))
+        author.keep(replace(last, text=text(""), words=words))
         write_agreement(file, text(""))
     else:
         if edited and last.files:
             asked = "Draw a new secret, and replace every NAME.secret?"
             consent(asked, yes=enrolment.yes, what="the new secret")
-        issue(author, text=text, identity=identity)
+        issue(author, text=text, identity=identity, words=words)
     if edited and not missing_fields(read_draft(file)):
         _bring(invited)
     void = "The secrets are new: what was sent before is of no use. " if last.files else ""
-    _show(owner, author, identity, more=void)
+    _show(owner, author, identity, changed=changed, more=void)
 
 
 def _gathered(
@@ -237,6 +240,7 @@ def _show(
     author: Authorship,
     own: Identity | None,
     *,
+    changed: Iterable[str] = (),
     lead: str = "",
     more: str = "",
 ) -> None:
@@ -252,6 +256,7 @@ def _show(
         "state": "complete" if digest else "draft",
         "digest": digest,
         "missing": missing,
+        "changed": tuple(changed),
         "features": [each["name"] for each in features if "name" in each],
         "people": [picked(each, *PERSON) for each in people.everybody],
         "secrets": {each.name: author.secret(each.name) for each in sealed},

@@ -1,4 +1,4 @@
-"""The author of an agreement: its file, and the secret sealed to each party.
+"""The author of an agreement: its file, the secret sealed to each party, and what changed since.
 
 The author is one of the parties, since whoever draws the secret knows it. The home folder keeps
 what was written last, and digests of sealed secrets, never the secret.
@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from difflib import ndiff
 from itertools import product
 from pathlib import Path
 from typing import Any, Self
@@ -26,6 +27,7 @@ from cobasis.bundle.agreement_file import (
     write_agreement,
 )
 from cobasis.bundle.enclosure import write_bundle
+from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import (
     copy_whole,
@@ -172,20 +174,26 @@ def maker_of(people: People, *, home: Path, name: str | None) -> PublicIdentity:
 @dataclass(frozen=True, kw_only=True)
 class Written:
     text: str = ""
+    words: str = ""  # a digest of the command's words
     files: tuple[str, ...] = ()  # digests of the sealed secrets that may lie beside it
+
+
+def digest_of(told: Mapping[str, Any]) -> str:
+    """Return by what the same command is known when it is typed again."""
+    return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
 
 
 class Authorship:
     def __init__(self, path: Path, *, home: Path) -> None:
-        self.path = path
+        self.path, self.home = path, home
         place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
         self.folder = home / "authored" / place
         self._record = self.folder / "written.json"
 
     def last(self) -> Written:
-        with suppress(DiskError, ValueError), opened(self._record) as (file, _):
+        with suppress(DiskError, ValueError, TypeError), opened(self._record) as (file, _):
             found = json.loads(file.readall())
-            return Written(text=found["text"], files=tuple(found["files"]))
+            return Written(**{**found, "files": tuple(found["files"])})
         return Written()
 
     def keep(self, written: Written) -> None:
@@ -201,21 +209,31 @@ class Authorship:
         files = {_digest(self.secret(each["name"])) for each in enrolled}
         return text_of(self.path) == last.text and files == set(last.files)
 
-    def refuse_change(self, *, described: bool) -> None:
-        """Raise where somebody has signed, or for what describes a new agreement."""
+    def changed(self, text: str) -> tuple[str, ...]:
+        before = self.last().text
+        if not before:
+            return ("This home did not write the file, so nothing can be said of what changed.",)
+        lines = ndiff(before.splitlines(), text.splitlines())
+        # the commitment is new each time, and says nothing
+        return tuple(each for each in lines if each[0] in "+-" and "commitment" not in each)
+
+    def refuse_change(self, words: str) -> None:
+        """Raise where somebody has signed, or for a digest of other words than wrote the file."""
         if who := sorted({*self._signers()}):
             raise AgreementError(
                 f"'{self.path}' was signed ({', '.join(who)}), so neither it nor its secret can "
                 "change any more. Make a new agreement under another name, with a round of its own."
             )
-        if described and self.path.exists():
+        last = self.last()
+        known = not self.path.exists() or (last.words, last.text) == (words, text_of(self.path))
+        if words and not known:
             raise OptionError(
                 f"'{self.path}' exists, and options describe a new agreement. Edit the file, and "
                 f"type 'cobasis agreement new {self.path}' without options, or choose another name."
             )
 
     def _signers(self) -> Iterator[str]:
-        """Yield who has signed, as far as the folder shows."""
+        """Yield who has signed, as far as this folder and this home show."""
         digests = set()
         for text in (text_of(self.path) if self.path.exists() else "", self.last().text):
             with suppress(CobasisError):  # a draft: nobody can have signed it
@@ -226,11 +244,17 @@ class Authorship:
             with suppress(AgreementError):  # of another round, or no signature
                 signed = line_in(path, Signature)
                 yield from [signed.name] if signed.agreement in digests else []
+        for digest in digests:
+            for path in self.home.glob(f"transcripts/*/{digest[:16]}/transcript.jsonl"):
+                told = verify_transcript(path).entries
+                yield from [path.parts[-3]] if any(each.event == "signed" for each in told) else []
         if sealed_path(self.path).exists():
             yield f"sealed in '{sealed_path(self.path).name}'"
 
 
-def issue(author: Authorship, *, text: Callable[[str], str], identity: Identity) -> Agreement:
+def issue(
+    author: Authorship, *, text: Callable[[str], str], identity: Identity, words: str = ""
+) -> Agreement:
     """Draw a secret, seal it to each party, and write the agreement that is committed to it.
 
     The agreement is written last: after a kill at any moment the same call makes another secret,
@@ -250,7 +274,7 @@ def issue(author: Authorship, *, text: Callable[[str], str], identity: Identity)
                     "the only copy of another round's secret. Move it away, then start again."
                 )
         sealed = _sealed(author, agreement, identity, key)
-        made = Written(text=final, files=tuple(sealed.values()))
+        made = Written(text=final, words=words, files=tuple(sealed.values()))
         # The new files' digests are kept beside the old ones before any file changes, so that
         # whatever a kill leaves of them counts as made here, and the same call overwrites it.
         author.keep(replace(last, files=(*last.files, *made.files)))

@@ -66,7 +66,6 @@ def moment_of(text: str) -> datetime:
 _ADDRESS = "^(https://[a-z0-9.-]+(:[0-9]{1,5})?)?$"
 Server = Annotated[str, Field(max_length=200, pattern=_ADDRESS)]
 Moment = Annotated[str, AfterValidator(lambda text: moment_text(moment_of(text)))]
-Deadline = Annotated[str, AfterValidator(lambda text: text and moment_text(moment_of(text)))]
 
 
 class Agreement(Strict):
@@ -185,7 +184,9 @@ class Agreement(Strict):
     int8_range: Positive | None = None
     minimum_parties: Count = 1
     fewest_rows: Annotated[int, Field(ge=0), IF_ANY] = 0
-    deadline: Deadline = ""
+    deadline: Annotated[str, AfterValidator(lambda text: text and moment_text(moment_of(text)))] = (
+        ""
+    )
     purpose: Text = ""
     threat_model: Literal["", "semi-honest"] = ""
     retention_days: Count | None = None
@@ -202,6 +203,7 @@ class Agreement(Strict):
 
     _held: "tuple[Agreement, Holding] | None" = PrivateAttr(None)
     _digest: bytes = PrivateAttr()
+    _members: frozenset[str] = PrivateAttr()
 
     if not TYPE_CHECKING:
 
@@ -242,6 +244,7 @@ class Agreement(Strict):
                     "Change it, and sign anew.",
                 )
             raise AgreementError(f"{what}: {'; '.join(problems)}. {then}")
+        self._members = frozenset(self.parties)
         self._digest = hashlib.sha256(canonical_json(self.model_dump(mode="json"))).digest()
 
     @classmethod
@@ -301,8 +304,8 @@ class Agreement(Strict):
         return self._digest
 
     def names(self, party: str) -> bool:
-        """Tell whether a party is one of the agreement's."""
-        return party in self.parties
+        """Tell whether a party is one of the agreement's, in one look however many there are."""
+        return party in self._members
 
     @property
     def whole(self) -> "Agreement":
