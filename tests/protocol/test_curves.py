@@ -180,9 +180,11 @@ def test_a_total_of_leavers_that_no_rows_have_is_void(change):
         table_of(words, agreement, layout=table_layout(agreement))
 
 
-def test_names_with_dollars_are_drawn_as_they_are(tmp_path):
+def test_the_page_has_a_histogram_of_age_and_names_with_dollars_as_they_are(tmp_path):
     rows = ties(2).rename({"time": "$\\days$"})
     rows = rows.with_columns(group=pl.Series(["$_$", *"ab"]).gather(rows["group"]))
     agreement = agreed(rows, times_of("grid", "10/20/../60"), time="$\\days$")
-    page = table.write_table(counted(agreement, rows)[0], tmp_path).read_text()
+    found = counted(agreement, rows)[0]
+    page = table.write_table(found, tmp_path).read_text()
+    assert page.count("<rect x=") == len(found.columns[0].bins[0]) > 1
     assert all(page.count(name) > 1 for name in ("$_$", "$\\days$"))

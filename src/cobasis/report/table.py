@@ -1,4 +1,4 @@
-"""A baseline table for people: as lines, as CSV, and as a page with curves."""
+"""A baseline table for people: as lines, as CSV, and as a page with histograms and curves."""
 
 import math
 from bisect import bisect_left
@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from cobasis.algorithms.readable import Table
-from cobasis.protocol.baseline import BaselineTable, NumberSummary
+from cobasis.protocol.baseline import BaselineTable, NumberSummary, Summary, WordSummary
 from cobasis.protocol.curves import Curves, GroupCurve
 from cobasis.report.pages import as_csv, as_svg, empty, plain, template, write_files
 
@@ -94,6 +94,7 @@ def write_table(table: BaselineTable, folder: Path) -> Path:
         table=table,
         shown=Table(header=header, rows=rows),
         small=small_cells(table),
+        histograms=[_histogram(each) for each in table.columns],
         curves=_drawn(table),
     )
     files = {FILE: table.model_dump_json(indent=1), "table.csv": as_csv(rows_of(table))}
@@ -139,3 +140,18 @@ def _drawn(table: BaselineTable) -> str:
     if grouped:
         axes.legend(frameon=False)
     return as_svg(figure)
+
+
+def _histogram(each: Summary) -> dict[str, object] | None:
+    """Return a number's bars, of heights from 0 to 1; None for words."""
+    if isinstance(each, WordSummary) or not any(each.bins[0]):
+        return None
+    feature = each.feature
+    most = max(each.bins[0])
+    return {
+        "name": f"{feature.name}, {feature.unit}" if feature.unit else feature.name,
+        "heights": [count / most for count in each.bins[0]],
+        "low": f"{feature.low:g}",
+        "high": f"{feature.high:g}",
+        "most": most,
+    }
