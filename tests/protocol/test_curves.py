@@ -186,5 +186,5 @@ def test_the_page_has_a_histogram_of_age_and_names_with_dollars_as_they_are(tmp_
     agreement = agreed(rows, times_of("grid", "10/20/../60"), time="$\\days$")
     found = counted(agreement, rows)[0]
     page = table.write_table(found, tmp_path).read_text()
-    assert page.count("<rect x=") == len(found.columns[0].bins[0]) > 1
+    assert page.count("<rect x=") >= len(found.columns[0].bins[0]) > 1
     assert all(page.count(name) > 1 for name in ("$_$", "$\\days$"))

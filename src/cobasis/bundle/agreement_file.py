@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import tomlkit
-from tomlkit.items import AoT, Item, Table
+from tomlkit.items import AoT, Table
 
-from cobasis.bundle.agreement_text import MARK
 from cobasis.disk.whole import opened, write_whole
 from cobasis.errors import AgreementError, AgreementFileError
 from cobasis.protocol.agreement import Agreement, missing_fields, moment_text
@@ -185,25 +184,20 @@ def complete(
         )
     document = tomlkit.parse(text)
     for title, people in (("party", parties), ("approver", approvers)):
-        found = document.get(title)
-        listed = found if isinstance(found, AoT) else tomlkit.aot()
-        known = {str(each.get("name")): each for each in listed}
+        if not isinstance(document.get(title), AoT):
+            document[title] = tomlkit.aot()
+        known = {str(each.get("name")): each for each in document[title]}
         for person in people:
             if person.name in known:
                 known[person.name].update(person.model_dump())
             else:
-                listed.append(_table(person.model_dump()))
-        if title not in document and len(listed):
-            document[title] = listed
+                document[title].append(_table(person.model_dump()))
     if analyst is not None and isinstance(document.get("analyst"), Table):
         document["analyst"].update(analyst.model_dump())
     elif analyst is not None:
         document["analyst"] = _table(analyst.model_dump())
     if "sums" not in document:  # of sums nobody needs a secret
         document["commitment"] = commitment
-        item = document.item("commitment")
-        if commitment and isinstance(item, Item) and item.trivia.comment == MARK:
-            item.trivia.comment_ws = item.trivia.comment = ""
     return tomlkit.dumps(document)
 
 

@@ -20,9 +20,6 @@ from cobasis.protocol.task_terms import FOR_TASKS
 
 _WIDE = 96
 
-MARK = "# <- fill in"
-"""Stands behind a field that has to be filled."""
-
 HEAD = """\
 # The agreement of one cobasis round. It is public: it holds no rows and no secret.
 # Everybody signs what its fields say; a change of a field makes all signatures void, a comment
@@ -155,7 +152,7 @@ def _comment(text: str) -> list[str]:
 def _field(name: str, fields: Mapping[str, Any]) -> str:
     missing = name in missing_fields(fields)
     value = fields.get(name, None if missing else Agreement.model_fields[name].default)
-    mark = f"  {MARK}" if missing else ""
+    mark = "  # <- fill in" if missing and name != "commitment" else ""  # which a command fills
     return f"{name} = {toml(value)}{mark}"
 
 

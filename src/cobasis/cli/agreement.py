@@ -1,7 +1,8 @@
 """``cobasis agreement new``: a commented agreement, who takes part, and their secret."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -160,24 +161,26 @@ def new(
     identity = None  # while somebody is not enrolled
     if people.parties and people.analyst is not None:  # the party that makes the secret
         identity = owner.enrolled(maker_of(people, home=owner.folder(), name=owner.name))
-    text = _text_of(author, people, terms, edited=edited)
-    changed = author.changed(text("")) if edited else ()
+    told = None if edited else asked(terms.told, len(people.parties))
+    base = text_of(file) if told is None else new_text(draft_fields(told, stem=file.stem))
+    text = partial(complete, base, path=file, **vars(people))
+    changed = author.changed(text()) if edited else ()
     if edited and not (changed or enrolment.invite) and author.whole():
         _bring(invited)  # again, if it did not get through
         _show(owner, author, identity, lead="Nothing changed since it was written.")
         return
     owner.tell(f"  {line}" for line in changed)
-    draft = read_draft(file, text=text(""))
+    draft = read_draft(file, text=text())
     if not (missing := set(missing_fields(draft))) - _BY_COMMAND:
-        read_terms(file, text=text(""))  # contradictions are found before anybody is asked
+        read_terms(file, text=text())  # contradictions are found before anybody is asked
     enrolment.compare(people, own=identity, known=known)
     if identity is None or missing - {"commitment"} or "sums" in draft:
-        author.keep(replace(last, text=text(""), words=words))
-        write_agreement(file, text(""))
+        author.keep(replace(last, text=text(), words=words))
+        write_agreement(file, text())
     else:
         if edited and last.files:
-            asked = "Draw a new secret, and replace every NAME.secret?"
-            consent(asked, yes=enrolment.yes, what="the new secret")
+            question = "Draw a new secret, and replace every NAME.secret?"
+            consent(question, yes=enrolment.yes, what="the new secret")
         issue(author, text=text, identity=identity, words=words)
     if edited and not missing_fields(read_draft(file)):
         _bring(invited)
@@ -222,17 +225,6 @@ def _bring(invited: Invitations) -> None:
             f"14 days. Send them {file}, which goes in the place of any earlier one; then each "
             f"types: cobasis go {file} data.csv"
         )
-
-
-def _text_of(
-    author: Authorship, people: People, terms: Terms, *, edited: bool
-) -> Callable[[str], str]:
-    """Return the text, for a commitment: the file's, or of options, questions and defaults."""
-    text = text_of(author.path) if edited else ""
-    if not edited:
-        text = new_text(draft_fields(asked(terms.told, len(people.parties)), stem=author.path.stem))
-    who: Any = {"parties": people.parties, "approvers": people.approvers, "analyst": people.analyst}
-    return lambda commitment: complete(text, path=author.path, commitment=commitment, **who)
 
 
 def _show(

@@ -233,7 +233,6 @@ class Authorship:
             )
 
     def _signers(self) -> Iterator[str]:
-        """Yield who has signed, as far as this folder and this home show."""
         digests = set()
         for text in (text_of(self.path) if self.path.exists() else "", self.last().text):
             with suppress(CobasisError):  # a draft: nobody can have signed it
@@ -253,7 +252,7 @@ class Authorship:
 
 
 def issue(
-    author: Authorship, *, text: Callable[[str], str], identity: Identity, words: str = ""
+    author: Authorship, *, text: Callable[..., str], identity: Identity, words: str = ""
 ) -> Agreement:
     """Draw a secret, seal it to each party, and write the agreement that is committed to it.
 
@@ -261,8 +260,8 @@ def issue(
     and overwrites what this home sealed before and nothing else.
     """
     key = secrets.token_bytes(KEY_BYTES)
-    round_id = str(read_draft(author.path, text=text("")).get("round_id", ""))
-    final = text(ConsortiumSecret(key).commitment(round_id))
+    round_id = str(read_draft(author.path, text=text(commitment="")).get("round_id", ""))
+    final = text(commitment=ConsortiumSecret(key).commitment(round_id))
     agreement = read_agreement(author.path, text=final).agreement
     make_folder(author.folder)
     with Lock(author.folder, what=f"what was written of '{author.path}'"):

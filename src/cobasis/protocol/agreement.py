@@ -35,7 +35,7 @@ from cobasis.protocol.enrolment import (
     enrolment_problems,
     field_findings,
 )
-from cobasis.protocol.rows_terms import Holding, holding_problems, narrowed, rows_problems
+from cobasis.protocol.rows_terms import Holding, holding_problems, rows_problems
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS, Release, SumsTerms, sums_problems
 from cobasis.protocol.task_terms import outcome_problems, task_problems
 from cobasis.strict_json import IF_ANY, Strict, canonical_json
@@ -326,7 +326,13 @@ class Agreement(Strict):
         """Return what concerns a party: with its own columns alone, and the digest of the whole."""
         for each in self.holdings:
             if each.party == party and self._held is None:
-                found = super().model_copy(update=narrowed(self, each))
+                held = [column for column in self.features if column.name in each.columns]
+                own = {
+                    "features": tuple(held),
+                    "n_components": each.n_components or self.n_components,
+                }
+                without = {} if each.labels else {"label": "", "outcome": None}
+                found = super().model_copy(update=own | without)
                 found._held = self, each  # noqa: SLF001 -- it is one of ours
                 return found
         return self

@@ -7,7 +7,7 @@ people: their uploads, side by side, are one upload.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -52,16 +52,6 @@ class Holding(Strict):
     block: Annotated[str, Field(max_length=100)] = ""
     n_components: Annotated[int | None, Field(ge=1)] = None
     labels: bool = True
-
-
-def narrowed(agreement: "Agreement", holding: Holding) -> dict[str, Any]:
-    """Return the fields in which an agreement differs as it concerns a party."""
-    held = {*holding.columns}
-    return {
-        "features": tuple(each for each in agreement.features if each.name in held),
-        "n_components": holding.n_components or agreement.n_components,
-        **({} if holding.labels else {"label": "", "outcome": None}),
-    }
 
 
 def holding_problems(agreement: "Agreement") -> Iterator[str]:
