@@ -227,7 +227,6 @@ class Encoder:
         self.width = len(self._encoded)
 
     def read(self, frame: "nw.DataFrame[Any]", *, what: str) -> list[Array]:
-        """Return the raw columns of a frame as arrays: numbers, and the codes of categories."""
         found: list[Array] = []
         for each in self.features:
             series = frame.get_column(each.name)
@@ -240,7 +239,6 @@ class Encoder:
 
     @np.errstate(over="ignore", invalid="ignore")
     def put(self, columns: Iterable[Array], out: Matrix) -> bool:
-        """Write raw columns, encoded, into the rows of `out`."""
         raw = dict(zip((each.name for each in self.features), columns, strict=True))
         for each, row in zip(self._encoded, out, strict=True):
             feature, cells = each.feature, raw.get(each.feature.name, row)  # a product has none

@@ -131,10 +131,6 @@ class Example:
                 f"--leave-out {','.join(names)}, or --id, or describe them by --numbers or "
                 "--category."
             )
-        if not found:
-            raise FeatureError(
-                f"no column of '{self.path.name}' is left to be a feature. Give a table with one."
-            )
         said = {"source": f"{'rows of' if people else 'code book'} {self.path.name}"[:200]}
         return tuple(each.model_copy(update=said) for each in found), tuple(rare)
 
@@ -236,11 +232,6 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
     fields.setdefault("round_id", f"{stem}-{secrets.token_hex(4)}")
     fields.setdefault("threat_model", "semi-honest")
     task = fields.get("task")
-    if task == "table" and "sums" not in fields:
-        raise OptionError(
-            "a table is made of sums, and --sums is missing. Say how many rows a party may have: "
-            "--sums most_rows=900,most_rows_in_all=3000."
-        )
     if "sums" in fields:
         if told := [name for name in FOR_ROWS if name in fields]:
             raise OptionError(

@@ -75,9 +75,8 @@ def refuse_revoked(
     ]
     if told:
         on = (
-            f"; or the analyst goes on without {', '.join(within)} where all others have sent, by "
-            f"cobasis run --without {' --without '.join(within)}, and behind a run by cobasis "
-            f"remove {' '.join(within)}"
+            f"; or the analyst goes on where all others have sent, by cobasis run --without "
+            f"{' --without '.join(within)}, and behind a run by cobasis remove {' '.join(within)}"
         )
         if analyst_of(agreement).name in within:
             on = ". Without the analyst's key nobody can go on in this one"

@@ -9,7 +9,6 @@ from cobasis.cli.questions import asked
 from cobasis.errors import BundleError, DifferenceError, MessageError, OptionError, StepError
 from cobasis.features.outcome import Outcome
 from cobasis.party_side.accept import table_in
-from cobasis.party_side.draft import draft_fields
 from cobasis.party_side.predict import usable
 from cobasis.report.table import rows_of, small_cells, write_table
 from party_side.sites import FEATURES
@@ -115,7 +114,5 @@ def test_a_table_is_written_and_the_next_agreement_takes_scales_and_knots_from_i
     assert isinstance(mixed, Mixed)
     middle = mixed.knots[0][16] * age.scale + age.centre
     assert middle == pytest.approx(found.quantile(0.5), abs=1.0)
-    with pytest.raises(OptionError, match="--sums is missing"):
-        draft_fields({"task": "table"}, stem="who")
     with pytest.raises(OptionError, match="is no baseline table"):
         asked({**told, "from_sums": tmp_path / "nowhere"}, 4)
