@@ -70,12 +70,3 @@ def test_more_parties_do_reveal_more_about_each():
     alone, together = found
     assert (alone.explained.value < 0, together.explained.value > 0.7) == (True, True)
     assert (alone.named.value < 0.3, together.named.value > 0.9) == (True, True)
-
-
-@pytest.mark.parametrize(("n_public", "n_released"), [(50, 400), (60, 40)])
-def test_samples_of_any_size_are_matched(n_public, n_released):
-    people = split("digits")
-    counts = (n_released, n_released, n_public, n_public)
-    some = [each[:count] for each, count in zip(people, counts, strict=True)]
-    found, _ = attacked(own_basis(people[0], 8), *some)
-    assert found.named.value > 4 * found.named.chance

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cobasis.errors import SecretError, ShapeError
+from cobasis.errors import ShapeError
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.scores import (
     score_content,
@@ -25,12 +25,9 @@ def test_everything_recovered_is_everything_and_the_average_person_is_chance():
     assert (whole.distance.value, whole.explained.value, whole.worst_explained) == (0, 1, 1)
     assert (whole.cells.value, whole.named.value) == (1, 1)
     found = content(np.tile(ROWS.mean(axis=0), (200, 1)))
-    assert found.explained.value == pytest.approx(found.explained.chance, abs=1e-12)
-    assert found.distance.value == pytest.approx(found.distance.chance)
-    assert found.cells.value == found.cells.chance
-    assert found.named.value == found.named.chance == 1 / 200  # all are taken for one person
-    others = content(np.roll(ROWS, 1, axis=0))
-    assert (others.explained.value, others.named.value) == (pytest.approx(-1, abs=0.1), 0)
+    for each in (found.explained, found.distance, found.cells, found.named):
+        assert each.value == pytest.approx(each.chance, abs=1e-12)
+    assert found.named.chance == 1 / 200  # all are taken for one person
 
 
 def test_figures_are_those_of_a_table_by_hand_and_columns_that_do_not_vary_no_recovered_cells():
@@ -56,13 +53,9 @@ def test_known_people_do_not_count_but_others_can_be_taken_for_them():
     assert named.chance == 1 / 200
 
 
-def test_people_of_one_kind_are_not_told_apart_and_what_was_recovered_is_not_shown():
+def test_people_of_one_kind_are_not_told_apart():
     with pytest.raises(ShapeError, match="3 are of the kind"):
         told_apart(np.arange(3.0), np.ones(3, bool))
-    for each in (Release(rows=ROWS), Recovered(rows=ROWS, basis=np.eye(6))):
-        assert repr(each) == f"<{type(each).__name__}, hidden>"
-        with pytest.raises(SecretError):
-            each.__reduce__()
 
 
 @pytest.mark.parametrize(
