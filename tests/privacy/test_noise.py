@@ -47,32 +47,22 @@ def test_the_largest_and_smallest_numbers_are_clipped_too():
     assert (distances(clip_rows(rows, radius=1e-3), 0) <= 1e-3).all()
 
 
-NO_NUMBERS, NO_SIZE = (-1.0, np.nan, np.inf), (0, -1.0, np.nan, np.inf)
-NO_SHARE = (*NO_SIZE, 1, 1.5)
+NO_SIZE = (0, -1.0, np.nan, np.inf)
+BAD = dict.fromkeys(("noise", "sensitivity", "radius"), NO_SIZE) | {
+    "epsilon": NO_SIZE[1:],
+    "delta": (*NO_SIZE, 1, 1.5),
+    "adjacency": ["none"],
+    "rows_per_person": (*NO_SIZE, 1.5, True),
+    "n_classes": [1],
+}
 FINE = {
     clip_rows: {"rows": [[0.0, 1.0]], "radius": 1, "centre": None},
-    sensitivity_of: {"radius": 1},
+    sensitivity_of: {"radius": 1, "adjacency": "replace-one", "rows_per_person": 1},
     delta_of: dict.fromkeys(("epsilon", "noise", "sensitivity"), 0.5),
     noise_scale: dict.fromkeys(("epsilon", "delta", "sensitivity"), 0.5),
     epsilon_of: dict.fromkeys(("noise", "delta", "sensitivity"), 0.5),
     keep_probability: {"epsilon": 1.0, "n_classes": 2},
 }
-NO_OPTION = [
-    (clip_rows, "radius", NO_SIZE),
-    (sensitivity_of, "radius", NO_SIZE),
-    (sensitivity_of, "adjacency", ["none"]),
-    (sensitivity_of, "rows_per_person", (*NO_SIZE, 1.5, True)),
-    (delta_of, "epsilon", NO_NUMBERS),
-    (delta_of, "noise", NO_SIZE),
-    (delta_of, "sensitivity", NO_SIZE),
-    (noise_scale, "epsilon", NO_SIZE),
-    (noise_scale, "delta", NO_SHARE),
-    (noise_scale, "sensitivity", NO_SIZE[:2]),
-    (epsilon_of, "noise", NO_SIZE),
-    (epsilon_of, "delta", NO_SHARE),
-    (keep_probability, "epsilon", [0.0, 16.5]),
-    (keep_probability, "n_classes", [1]),
-]
 REFUSED = [
     (clip_rows, {"rows": [[0.0, np.nan]]}, NotFiniteError, "rows contains"),
     (clip_rows, {"centre": [0.0, np.inf]}, NotFiniteError, "centre contains"),
@@ -80,10 +70,13 @@ REFUSED = [
     (clip_rows, {"centre": [0.0, 1.0, 2.0]}, ShapeError, "centre has 3 columns"),
     (clip_rows, {"centre": ["0", "1"]}, DtypeError, "numbers"),
     (clip_rows, {"radius": 1e-3, "centre": [1e10, 0.0]}, OptionError, "rounding of the centre"),
+    (noise_scale, {"epsilon": 0}, OptionError, "epsilon"),
+    (keep_probability, {"epsilon": 16.5}, OptionError, "epsilon"),
     *(
         (call, {name: each}, OptionError, name.removeprefix("n_"))
-        for call, name, values in NO_OPTION
-        for each in values
+        for call, told in FINE.items()
+        for name in told
+        for each in BAD.get(name, ())
     ),
 ]
 
