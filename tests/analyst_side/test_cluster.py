@@ -82,20 +82,13 @@ def _index(_, index):
     return index
 
 
-def test_a_pass_that_killed_its_workers_ends_in_words(aligned):
-    def killed(**_):
-        raise distributed.KilledWorker("a task", SimpleNamespace(address="tcp://there:9"), 3)
-
-    client = mock.Mock(nthreads=lambda: {"a worker": 1})
-    client.submit.return_value.result = killed
-    with pytest.raises(OptionError, match="lost its workers"):
-        list(ClusterPasses(client=client)(_index, aligned, step="dying"))
-
-
-@pytest.mark.soak
-def test_a_cluster_without_workers_is_refused(aligned):
-    none = distributed.LocalCluster(n_workers=0, dashboard_address=":0")
-    with none as cluster, distributed.Client(cluster) as client:
-        waiting = ClusterPasses(client=client)(_index, aligned, step="waiting")
-        with pytest.raises(OptionError, match="no workers left"):
-            list(waiting)
+def test_a_pass_whose_workers_are_killed_or_gone_ends_in_words(aligned):
+    killed = distributed.KilledWorker("a task", SimpleNamespace(address="tcp://there:9"), 3)
+    for why, workers, words in (
+        (killed, {"a worker": 1}, "lost its workers"),
+        (TimeoutError(), {}, "no workers left"),
+    ):
+        client = mock.Mock(nthreads=lambda workers=workers: workers)
+        client.submit.return_value.result.side_effect = why
+        with pytest.raises(OptionError, match=words):
+            list(ClusterPasses(client=client)(_index, aligned, step="dying"))

@@ -103,19 +103,6 @@ def spanned(made, names=NAMES, **options):
     return made.run(**options)
 
 
-def test_a_round_with_a_common_span_runs_by_files_in_two_exchanges(consensual):
-    made = consensual
-    found = spanned(made)
-    assert (found.plan.members, set(found.written)) == (NAMES, set(NAMES))
-    assert set(made.news().receipts_of(1)) == set(NAMES)
-    assert len(made.news().ended) == 1
-    for name in NAMES:
-        made.upload(name, consensus=made.adopted(name))
-    assert not refused(made.receive())
-    assert set(made.run().concluded.outcome.target_carries) == set(NAMES)
-    assert (len(made.news().ended), set(made.news().receipts_of(2))) == (2, set(NAMES))
-
-
 def test_who_leaves_behind_a_common_span_is_told_to_have_shaped_it(consensual):
     spanned(consensual)
     [told] = consensual.remove("east").removals

@@ -72,20 +72,6 @@ def test_sign_by_button_shows_the_terms_and_no_other_text_is_signed(sent, monkey
     assert "Not signed by east, north, south" in words_of(inside.get("icu"))
 
 
-def test_a_key_is_revoked_by_button_once_a_party_has_signed_too(sent, inside):
-    shown = words_of(inside.get("icu/key revoke"))
-    assert f"Key of north {sent.identity('north').public.fingerprint}" in shown
-    assert "Nobody can take it back" in shown
-    assert inside.send("icu/key revoke", typed="icu").status_code == 409
-    sent("key revoke icu.toml north --yes", by="south")
-    job = inside.do("icu/key revoke", typed="north")
-    assert [*json.loads(Path("icu.north.revocation").read_text())["signatures"]] == ["lab", "south"]
-    assert "stands still. Send icu.news" in " ".join(job.lines)
-    shown = words_of(inside.get("icu"))
-    assert "The key of north is revoked: all stands still [CB315]" in shown
-    assert "Next" not in shown.partition("As of")[0]
-
-
 def test_progress_is_a_bar_and_a_status_and_what_is_said_below(inside):
     inside.desk._jobs["icu"] = job = at_work("receive", "<b>mine")
     text = inside.get("icu/run").text

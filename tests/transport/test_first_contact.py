@@ -167,18 +167,6 @@ def test_an_agreement_that_is_edited_after_it_was_brought_goes_by_hand(meeting):
             assert "waits for everybody's signature" in meeting.come(name, code=4).output
 
 
-def test_an_author_who_invited_is_told_what_is_left_to_fill(meeting):
-    agreed = meeting.root / "icu.toml"
-    agreed.write_text(re.sub("retention_days = .*", 'retention_days = ""', agreed.read_text()))
-    with meeting.serving():
-        for name in INVITED:
-            meeting.come(name, code=4)
-        left = "To be filled by hand: retention_days.\nNext: cobasis agreement new icu.toml\n"
-        assert meeting.author().output.endswith(left)
-        agreed.write_text(agreed.read_text().replace('days = ""', "days = 30"))
-        assert "Next: cobasis go icu.toml data.csv" in meeting.author().output
-
-
 def test_a_code_or_an_invitation_that_is_none_and_what_is_no_text_are_refused(meeting, monkeypatch):
     code = meeting.said["invited"]["south"]
     for wrong in (code[:-5], code[:20], code[:30] + "A" + code[31:]):
