@@ -64,27 +64,6 @@ def test_a_folder_that_may_not_be_read_is_named_and_does_not_count_as_nothing(do
     assert "Permission denied" in failed.reason
 
 
-def test_another_round_in_the_same_folder_fails_nothing_and_counts_for_nothing(done):
-    alone = verify(done.path, done.folder)
-    other = concluded(done.folder / "other", round_id="other")
-    other.remove("west")
-    for path in (*other.folder.glob("icu.*"), *other.outbox.glob("icu.*")):
-        path.rename(done.folder / path.name.replace("icu", "icu.other"))
-    shutil.rmtree(other.folder)
-    beside = verify(done.path, done.folder)
-    assert (beside.findings, beside.heads) == (alone.findings, alone.heads)
-
-
-def test_a_copy_of_the_agreement_under_another_name_hides_nothing(done):
-    alone = verify(done.path, done.folder)
-    shutil.copy(done.path, done.folder / "icu.west.toml")
-    assert verify(done.path, done.folder).findings == alone.findings
-    copied = verify(
-        shutil.copy(done.folder / "icu.sealed.toml", done.inbox / "a.toml"), done.folder
-    )
-    assert {"transcript", "news", "receipt"} < {each.what for each in copied.findings}
-
-
 def test_fits_that_cannot_be_checked_are_named_beside_what_can(done):
     n_findings = len(verify(done.path, done.folder).findings)
     for end in ("payloads/west", "alignment/*/fits-00000", "alignment/*/target"):
@@ -170,3 +149,18 @@ def test_what_somebody_made_up_fails_by_name_and_hides_nothing_else(done):
     failed = Counter((each.what, each.code) for each in found.failed)
     assert failed == {("transcript", "CB807"): 3, ("receipt", "CB807"): 1, ("removal", "CB807"): 1}
     assert sum(each.what == "fit" for each in found.findings) == 4
+
+
+def test_another_round_in_the_same_folder_or_a_copy_of_this_agreement_changes_nothing(done):
+    alone = verify(done.path, done.folder)
+    other = concluded(done.folder / "other", round_id="other")
+    other.remove("west")
+    for path in (*other.folder.glob("icu.*"), *other.outbox.glob("icu.*")):
+        path.rename(done.folder / path.name.replace("icu", "icu.other"))
+    shutil.rmtree(other.folder)
+    shutil.copy(done.path, done.folder / "icu.west.toml")
+    beside = verify(done.path, done.folder)
+    assert (beside.findings, beside.heads) == (alone.findings, alone.heads)
+    copy = shutil.copy(done.folder / "icu.sealed.toml", done.inbox / "a.toml")
+    copied = verify(copy, done.folder).findings
+    assert {"transcript", "news", "receipt"} < {each.what for each in copied}

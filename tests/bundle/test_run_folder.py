@@ -100,13 +100,6 @@ def test_a_target_comes_back_bit_for_bit_or_not_at_all_where_it_is_damaged(tmp_p
         assert FitFolder(tmp_path).target is None
 
 
-def test_fits_and_their_target_are_added_within_a_block_only(tmp_path):
-    folder = FitFolder(tmp_path / "new")
-    for add in (partial(setitem, folder, "late", fit(2)), partial(folder.keep, None)):
-        with pytest.raises(StepError, match="Add fits inside"):
-            add()
-
-
 def test_a_damaged_shard_is_refused_and_may_be_deleted_alone(tmp_path):
     fits = filled(tmp_path, n_parties=4)
     shard = tmp_path / "fits-00000.safetensors"
@@ -126,12 +119,13 @@ def test_a_damaged_shard_is_refused_and_may_be_deleted_alone(tmp_path):
     assert numbers_in(FitFolder(tmp_path)) == {"p3": 3, "p0": 0}
 
 
-def test_another_writer_is_refused_and_may_read(tmp_path):
+def test_fits_are_added_within_a_block_of_one_process_and_read_by_all(tmp_path):
     filled(tmp_path, n_parties=1)
     with FitFolder(tmp_path):
         other = FitFolder(tmp_path)
         assert list(other) == ["p0"]
         with pytest.raises(AnotherRunError, match="another process writes to"):
             other.__enter__()
-    with other:
-        other["p1"] = fit(1)
+    for add in (partial(setitem, other, "late", fit(2)), partial(other.keep, None)):
+        with pytest.raises(StepError, match="Add fits inside"):
+            add()
