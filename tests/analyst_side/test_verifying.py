@@ -160,7 +160,7 @@ def test_another_round_in_the_same_folder_or_a_copy_of_this_agreement_changes_no
     shutil.rmtree(other.folder)
     shutil.copy(done.path, done.folder / "icu.west.toml")
     beside = verify(done.path, done.folder)
-    assert (beside.findings, beside.heads) == (alone.findings, alone.heads)
+    assert (beside.findings, beside.chains) == (alone.findings, alone.chains)
     copy = shutil.copy(done.folder / "icu.sealed.toml", done.inbox / "a.toml")
     copied = verify(copy, done.folder).findings
     assert {"transcript", "news", "receipt"} < {each.what for each in copied}

@@ -24,7 +24,6 @@ from cobasis.errors import (
     TranscriptError,
 )
 from cobasis.progress import Report, counted, silent
-from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.signatures import (
     Receipt,
     SignedReceipt,
@@ -48,65 +47,57 @@ class Finding:
         return not self.code
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verified:
-    agreement: Agreement
-    findings: tuple[Finding, ...]
-    # each transcript's last hash: whoever notes it can tell later whether lines are missing
-    heads: Mapping[str, str]
-
-    @property
-    def failed(self) -> tuple[Finding, ...]:
-        return tuple(each for each in self.findings if not each.holds)
-
-
-def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Verified:
+def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> "Verification":
     """Check all that a folder has of a round: signatures, chains, receipts, files, and fits."""
-    agreement = read_agreement(agreement_path).agreement
     if not folder.is_dir():
         raise OptionError(f"there is no folder '{folder}'. Give the one with transcripts and news.")
-    check = _Check(agreement, folder, stem=stem_of(agreement_path), report=report)
-    check.one("agreement", agreement.round_id, agreement_path, by=sealed_agreement)
-
-    def unread(error: OSError) -> None:  # else what is in there would count as not there
-        told = {"code": DiskError.code, "reason": f"it cannot be read: {error.strerror}"}
-        check.findings.append(Finding(what="folder", name=Path(error.filename).name, **told))
-
-    for _ in os.walk(folder, onerror=unread):
-        pass
-    check.transcripts()
-    check.receipts()
-    check.files()
-    for path in check.here("*removal-*.json"):
-        check.one("removal", path.name, path, by=check.removal)
-    check.fits()
-    if len(check.findings) == 1:
+    found = Verification(agreement_path, folder, report=report)
+    found.transcripts()
+    found.receipts()
+    found.files()
+    for path in found.here("*removal-*.json"):
+        found.one("removal", path.name, path, by=found.removal)
+    found.fits()
+    if len(found.findings) == 1:
         raise OptionError(
             f"'{folder}' has neither a transcript (*.jsonl) nor news (*.news) of round "
-            f"'{agreement.round_id}', so nothing of it can be checked. Give the folder that has "
-            "them."
+            f"'{found.agreement.round_id}', so nothing of it can be checked. Give the folder that "
+            "has them."
         )
-    heads = {name: each.head for name, each in check.chains.items()}
-    return Verified(agreement=agreement, findings=tuple(check.findings), heads=heads)
+    return found
 
 
-class _Check:
-    def __init__(self, agreement: Agreement, folder: Path, *, stem: str, report: Report) -> None:
-        self.agreement, self.folder, self.stem, self.report = agreement, folder, stem, report
-        self.digest = agreement.digest().hex()
+class Verification:
+    """What holds of the files that a folder has of a round, and what does not."""
+
+    def __init__(self, agreement_path: Path, folder: Path, *, report: Report) -> None:
+        self.agreement = read_agreement(agreement_path).agreement
+        self.folder, self.stem, self.report = folder, stem_of(agreement_path), report
+        self.digest = self.agreement.digest().hex()
         self.findings: list[Finding] = []
         self.chains: dict[str, Checked] = {}
         # of the analyst's transcript, if it is there
         self.entries: tuple[Entry, ...] = ()
         self.known: dict[str, set[str]] = {}
         self.outcome: Outcome | None = None
+        self.one("agreement", self.agreement.round_id, agreement_path, by=sealed_agreement)
         every = {stem_of(path) for path in folder.glob("*.toml") if self._is_other(path)}
-        self.stems = sorted({*every, stem}, key=len, reverse=True)  # icu.b.news is not of icu
+        self.stems = sorted({*every, self.stem}, key=len, reverse=True)  # icu.b.news is not of icu
+        walked = os.walk(folder, onerror=self._unread)
+        self.paths = sorted(Path(at, name) for at, _, names in walked for name in names)
+
+    @property
+    def failed(self) -> tuple[Finding, ...]:
+        return tuple(each for each in self.findings if not each.holds)
 
     def _is_other(self, path: Path) -> bool:
         with suppress(CobasisError):  # a draft has no files
             return read_agreement(path).agreement.digest() != self.agreement.digest()
         return False
+
+    def _unread(self, error: OSError) -> None:  # else what is in there would count as not there
+        told = {"code": DiskError.code, "reason": f"it cannot be read: {error.strerror}"}
+        self.findings.append(Finding(what="folder", name=Path(error.filename).name, **told))
 
     def one(self, what: str, name: str, *of: object, by: Callable[..., Value]) -> Value | None:
         """Check one thing; an error of ours is what came of it."""
@@ -123,8 +114,9 @@ class _Check:
 
     def here(self, pattern: str) -> Iterator[Path]:
         """Yield files of a kind; none that is named after another agreement of the folder."""
-        for path in sorted(self.folder.rglob(pattern)):
-            if {self.stem} == {*map(self._round_of, path.relative_to(self.folder).parts)}:
+        for path in self.paths:
+            stems = {*map(self._round_of, path.relative_to(self.folder).parts)}
+            if path.match(pattern) and stems == {self.stem}:
                 yield path
 
     def _round_of(self, name: str) -> str:
@@ -168,8 +160,8 @@ class _Check:
 
     def _signed(self, signed: SignedReceipt) -> None:
         told = {"party": signed.receipt.party, "file": signed.receipt.file}
-        told |= {"agreement": self.digest}
-        check_receipt(signed, analyst=analyst_of(self.agreement), **told)
+        analyst = analyst_of(self.agreement)
+        check_receipt(signed, analyst=analyst, agreement=self.digest, **told)
 
     def _noted(self, told: Mapping[str, object]) -> None:
         fields = {name: told[name] for name in Receipt.model_fields}
@@ -196,10 +188,8 @@ class _Check:
         """Check every fit of the last run, where anchor images and target are."""
         own, outcome = self.folder / f"{self.stem}{SUFFIX}", self.outcome
         work = WorkFolder(own if own.is_dir() else self.folder)
-        if outcome is None or not work.payloads.is_dir():
-            return
-        place = work.alignments / str(outcome.alignment)
-        if not place.is_dir():
+        place = work.alignments / (outcome.alignment if outcome else "")
+        if outcome is None or not (work.payloads.is_dir() and place.is_dir()):
             return
         try:
             fits, kept_here = FitFolder(place), UploadFolder(work.payloads)

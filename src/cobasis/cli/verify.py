@@ -39,7 +39,8 @@ def verify(
         lead = f"{'holds' if each.holds else 'FAILS'}  {each.what:<10} "
         failure = "" if each.holds else f": {each.reason} [{each.code}]"
         lines += wrapped(f"{each.name}{failure}", lead=lead)
-    for path, head in found.heads.items():
+    heads = {path: each.head for path, each in found.chains.items()}
+    for path, head in heads.items():
         lines += [f"Last hash of {path}:", f"  {head}"]
     failed, n = len(found.failed), len(found.findings)
     told = ("what", "name", "holds", "code", "reason")
@@ -49,7 +50,7 @@ def verify(
         round=found.agreement.round_id,
         holds=not failed,
         findings=[picked(each, *told) for each in found.findings],
-        heads=found.heads,
+        heads=heads,
     )
     if failed:
         raise typer.Exit(RemoteError.exit_code)
