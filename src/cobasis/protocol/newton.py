@@ -25,9 +25,8 @@ from cobasis.statistics.ascent import (
     ascend,
     efron,
     inverse_of,
-    odds_of_all,
+    level_of_all,
     of_residuals,
-    rate_of_all,
 )
 from cobasis.statistics.coefficients import table_of
 from cobasis.statistics.sample import nothing_told
@@ -269,11 +268,9 @@ def _without_columns(first: _Total, deaths: Matrix) -> tuple[Slopes, Matrix]:
     layout = first.layout
     start = np.zeros(layout.width - (layout.model == "cox"))
     null = first.slopes(start, deaths)
-    if layout.model == "logit":
-        null, start[0] = odds_of_all(null, n_rows=first.n_rows, told=first.told)
-    elif layout.model == "poisson":
-        null, start[0] = rate_of_all(null, told=first.told)
-        start[0] -= log(layout.most_exposure)
+    if layout.model in {"logit", "poisson"}:
+        null, level = level_of_all(null, layout.model, n_rows=first.n_rows, told=first.told)
+        start[0] = level - log(layout.most_exposure)
     return null, start
 
 

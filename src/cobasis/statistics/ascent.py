@@ -98,30 +98,22 @@ def inverse_of(curvature: Matrix) -> tuple[Matrix, Matrix]:
     return inverse, scale[:, None] * axes[:, lost]
 
 
-def odds_of_all(found: Slopes, *, n_rows: int, told: int) -> tuple[Slopes, float]:
-    """Move slopes of a logistic model from even odds to the odds of all rows; return their log.
+def level_of_all(found: Slopes, model: str, *, n_rows: int, told: int) -> tuple[Slopes, float]:
+    """Move slopes from even odds, or one common rate, to those of all rows; return their log.
 
-    Without columns every row has the same odds, so sums at other odds follow from sums at these.
+    Without columns every row has the same level, so sums at others follow from sums at this one.
     """
-    share, ones = told / n_rows, 4 * found.curvature[0]
-    moved = Slopes(
-        value=told * np.log(share) + (n_rows - told) * np.log1p(-share),
-        slope=found.slope + (0.5 - share) * ones,
-        curvature=4 * share * (1 - share) * found.curvature,
-    )
-    return moved, float(np.log(share / (1 - share)))
-
-
-def rate_of_all(found: Slopes, *, told: int) -> tuple[Slopes, float]:
-    """Move slopes of a Poisson model from one common rate to that of all rows; return its log."""
-    expected = found.curvature[0]
-    factor = told / expected[0]
-    moved = Slopes(
-        value=found.value + np.log(factor) * told - (factor - 1) * expected[0],
-        slope=found.slope + (1 - factor) * expected,
-        curvature=factor * found.curvature,
-    )
-    return moved, float(np.log(factor))
+    base = found.curvature[0]
+    if model == "logit":
+        share = told / n_rows
+        level, bend, shift = np.log(share / (1 - share)), 4 * share * (1 - share), 2 - 4 * share
+        value = told * np.log(share) + (n_rows - told) * np.log1p(-share)
+    else:
+        bend = told / base[0]
+        level, shift = np.log(bend), 1 - bend
+        value = found.value + level * told + shift * base[0]
+    slope, curvature = found.slope + shift * base, bend * found.curvature
+    return Slopes(value=float(value), slope=slope, curvature=curvature), float(level)
 
 
 def of_residuals(
