@@ -81,26 +81,6 @@ def test_a_party_sees_whether_its_table_can_be_summed_before_anybody_signs(cobas
         cobasis.refused(line.replace("icu", name), *why)
 
 
-def test_news_of_sums_that_begin_again_are_accepted_before_they_are_sent_again(cobasis):
-    names = (*NAMES, "west")
-    cobasis.keys(names)
-    cobasis(
-        f"agreement new icu.toml {PUBS} west.pub {COLUMNS} --label sick --classes no,yes "
-        "--id patient --purpose study --retention-days 30 --task classification --holdout 0 --yes "
-        f"--deadline 2026-01-01T00:00:00Z --minimum-parties 3 {SUMS},maps=columns,least_rows=100"
-    )
-    cobasis.signed(names)
-    write_people(Path("north.csv"), seed=1)
-    cobasis.send("north")
-    cobasis("run icu.toml --without west --yes", by="lab")
-    for command in ("accept icu.toml icu.news", "send icu.toml data.csv"):
-        assert cobasis.json("status icu.toml")["next"] == f"cobasis {command}"
-        cobasis(command.replace("data.csv", "north.csv --yes --signed-by Officer"))
-    cobasis.said("receive icu.toml icu.north.1-sums", "accepted: sums of north", by="lab")
-    # what came later begins nothing
-    cobasis.said("accept icu.toml icu.news", "Sums have begun again: this is attempt 2.")
-
-
 def test_each_step_leaves_with_an_approval_of_its_own(cobasis):
     begun(cobasis, f"{TERMS} --approver north=officer.pub", officers=("officer",))
     for number in (1, 2):

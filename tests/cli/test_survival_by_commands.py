@@ -63,6 +63,8 @@ def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(coba
     cobasis.accept()
     told = cobasis.json("status icu.toml", by="north")
     assert (told["next"], told["now"]) == ("", False)  # no model was trained
+    cobasis.refused("predict icu.toml north.csv -o out.csv", "was for a table")
+    assert len({Path(f"icu.{name}.table/table.json").read_bytes() for name in NAMES}) == 1
     table = BaselineTable.read(Path("icu.north.table/table.json").read_bytes())
     rows, found = lung(), table.survival
     named = rows.rename({"sex": "group", "days": "time", "died": "event"})

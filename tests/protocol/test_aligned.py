@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from aligned import cut, parties, write_upload
-from bundle.payloads import read_upload
 from cobasis.errors import NotFiniteError
 from cobasis.protocol.aligned import AlignedRows
 
@@ -20,32 +19,6 @@ def made(tmp_path, **options):
     rows, labels = table()
     uploads, alignment = parties(tmp_path / "uploads", rows, labels, sizes=SIZES, **options)
     return uploads, dict(alignment.changes_of_basis)
-
-
-def everything(aligned):
-    """All rows with their labels, in an order that does not depend on blocks."""
-    read = [aligned.block(index) for index in range(aligned.n_blocks)]
-    rows = np.concatenate([rows for rows, _ in read])
-    order = np.argsort(rows[:, 0])
-    return rows[order], np.concatenate([labels for _, labels in read])[order]
-
-
-@pytest.mark.parametrize("n_blocks", [1, 5, 100])
-@pytest.mark.parametrize("where", ["memory", "files"])
-def test_every_row_is_there_once_with_its_label_and_in_one_frame(tmp_path, n_blocks, where):
-    """Also where most parties have fewer rows than there are blocks."""
-    rows, labels = table()
-    uploads, changes = made(tmp_path)
-    if where == "memory":
-        uploads = {name: read_upload(each.path) for name, each in uploads.items()}
-    aligned = cut(uploads, changes, n_blocks=n_blocks)
-    assert (aligned.n_rows, aligned.n_columns, aligned.n_blocks) == (100, 4, n_blocks)
-    found, told = everything(aligned)
-    order = np.argsort(rows[:, 0])
-    np.testing.assert_allclose(found, rows[order], atol=1e-14)
-    np.testing.assert_array_equal(told, labels[order])
-    if n_blocks == 1:  # the parties in their order
-        np.testing.assert_allclose(aligned.block(0).rows, rows, atol=1e-14)
 
 
 def test_a_block_holds_its_share_of_every_party(tmp_path):

@@ -6,13 +6,10 @@ import pytest
 from cobasis import Mixed, NumericFeature, SumsTerms
 from cobasis.bundle.messages import enclose_return
 from cobasis.cli.questions import asked
-from cobasis.errors import BundleError, DifferenceError, MessageError, OptionError, StepError
+from cobasis.errors import BundleError, DifferenceError, MessageError, OptionError
 from cobasis.features.outcome import Outcome
-from cobasis.party_side.accept import table_in
-from cobasis.party_side.predict import usable
 from cobasis.report.table import rows_of, small_cells, write_table
 from party_side.sites import FEATURES
-from party_side.summing import NAMES
 
 COUNTED = (
     *(
@@ -34,21 +31,11 @@ def counting(make):
     return make(**FIELDS)
 
 
-def test_every_party_gets_the_table_of_all_rows_and_no_model(counting):
-    looked, report = counting.looked()  # one's own small cells, before anything leaves
+def test_ones_own_small_cells_are_counted_before_anything_leaves(counting):
+    looked, report = counting.looked()
     assert report.about["n_features"] == len(looked.sums.words)  # those of each group
     assert report["S3"].grade == "amber"
     assert report["S3"].figures["small_cells"] == looked.party.small_cells > 0
-    made = counting.step()
-    for name in NAMES:
-        session = counting.session(name)
-        assert table_in(session, session.round.accepted()) == made.table
-    found, sent = made.table, [counting.ready(name).rows.n_sent for name in NAMES]
-    assert found.n_rows[0] == sum(found.n_rows[1:]) == sum(sent)
-    card = counting.session("north").round.accepted().card
-    assert b'"gives":"table"' in card
-    with pytest.raises(StepError, match="was for a table"):
-        usable(counting.session("north"))
 
 
 def test_a_model_may_follow_a_table_without_label_or_with_classes_in_another_order(make):
