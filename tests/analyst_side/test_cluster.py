@@ -82,13 +82,14 @@ def _index(_, index):
     return index
 
 
-def test_a_pass_whose_workers_are_killed_or_gone_ends_in_words(aligned):
-    killed = distributed.KilledWorker("a task", SimpleNamespace(address="tcp://there:9"), 3)
-    for why, workers, words in (
-        (killed, {"a worker": 1}, "lost its workers"),
-        (TimeoutError(), {}, "no workers left"),
-    ):
-        client = mock.Mock(nthreads=lambda workers=workers: workers)
-        client.submit.return_value.result.side_effect = why
-        with pytest.raises(OptionError, match=words):
-            list(ClusterPasses(client=client)(_index, aligned, step="dying"))
+KILLED = distributed.KilledWorker("a task", SimpleNamespace(address="tcp://there:9"), 3)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"), [(KILLED, "lost its workers"), (TimeoutError(), "has no workers left")]
+)
+def test_a_pass_that_nobody_is_left_to_do_ends_in_words(aligned, error, words):
+    client = mock.Mock(nthreads=dict)
+    client.submit.return_value.result.side_effect = error
+    with pytest.raises(OptionError, match=words):
+        list(ClusterPasses(client=client)(_index, aligned, step="dying"))
