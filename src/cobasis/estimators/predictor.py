@@ -118,12 +118,10 @@ class CollaborativeClassifier(
 ):
     """Classify rows of several parties that do not pool them.
 
+    All that is not told of here is as of `CollaborativeTransformer`.
+
     Parameters
     ----------
-    n_components, aligner, anchor, n_anchor_rows, basis, public_rows : optional
-        As `CollaborativeTransformer`.
-    features, party_column, random_state : optional
-        The same.
     estimator : estimator, str or None
         Trained on the aligned rows: a scikit-learn classifier or pipeline, fitted as it is, or
         the name of a family ("logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost",
@@ -145,7 +143,7 @@ class CollaborativeClassifier(
 
     Notes
     -----
-    As `CollaborativeTransformer`. Labels are text, integers or booleans; the agreement writes
+    Labels are text, integers or booleans; the agreement writes
     booleans as 0 and 1, `predict` gives booleans back.
 
     **Who sees what.** A simulation: one process plays all parties and the analyst.
@@ -194,18 +192,14 @@ class CollaborativeRegressor(
 ):
     """Predict numbers for rows of several parties that do not pool them.
 
+    All that is not told of here is as of `CollaborativeClassifier`.
+
     Parameters
     ----------
-    n_components, aligner, anchor, n_anchor_rows, basis, public_rows : optional
-        As `CollaborativeClassifier`.
-    features, party_column, random_state : optional
-        The same.
     estimator : estimator, str or None
         Trained on the aligned rows: a scikit-learn regressor or pipeline, fitted as it is, or
         the name of a family ("ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm"), tuned by
         cross-validation. None is "ridge".
-    release, maps, allow_row_carrying : optional
-        As `CollaborativeClassifier`.
 
     Attributes
     ----------
@@ -214,8 +208,6 @@ class CollaborativeRegressor(
 
     Notes
     -----
-    As `CollaborativeTransformer`.
-
     **Who sees what.** A simulation: one process plays all parties and the analyst.
 
     **Cost.** As ``simulate``.

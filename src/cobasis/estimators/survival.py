@@ -25,10 +25,10 @@ _KIND = record_type({"event": ""})
 class CollaborativeSurvival(CollaborativeTransformer):
     """Fit one Cox regression to rows of several parties that do not pool them.
 
+    Aligner, anchor, features and all else are as of `CollaborativeTransformer`.
+
     Parameters
     ----------
-    aligner, anchor, features, party_column, random_state : optional
-        As `CollaborativeTransformer`.
     horizons : sequence of float
         Times for which `predict_survival` gives the share without event.
     errors : {"model", "robust", "party"}
