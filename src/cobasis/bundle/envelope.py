@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from io import BytesIO, FileIO
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
@@ -114,17 +114,6 @@ def _named(path: Path) -> Iterator[None]:
         raise SealError(told) from None
 
 
-class _Sealed:
-    def __init__(self, file: FileIO) -> None:
-        self._file = file
-        self.digest = hashlib.sha256()
-
-    def read(self, n_bytes: int = -1) -> bytes:
-        data: bytes = self._file.read(n_bytes)
-        self.digest.update(data)
-        return data
-
-
 class _Read:
     def __init__(self, path: Path, plain: BinaryIO, *, max_bytes: int) -> None:
         self.path, self.plain, self._most = path, plain, max_bytes
@@ -136,17 +125,18 @@ class _Read:
         if n_bytes > most + most // 1000 + _SEALING:
             refuse(self.what, f"its {n_bytes:,} bytes are more than the {most:,} that are read")
         with opened(self.path) as (file, stamp):
-            source = _Sealed(file)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            file.seek(0)
             with explained(f"{self.what} cannot be opened", advice=WRITABLE), _named(self.path):
-                unseal(cast("BinaryIO", source), self.plain)
-            if source.read(1):
+                unseal(cast("BinaryIO", file), self.plain)
+            if file.read(1):
                 raise SealError(
                     f"{self.what} is longer than its seal. Have it copied, or sent, once more."
                 )
             refuse_changed(Stamp.of(os.fstat(file.fileno())), stamp, what=self.what)
         refuse_changed(stamp_of(self.path), stamp, what=self.what)
         self.plain.seek(0)
-        return source.digest.hexdigest()
+        return digest
 
     def signed(
         self, signers: Mapping[str, PublicIdentity]
@@ -167,18 +157,13 @@ class _Read:
 
     def manifest(self, signer: Mapping[str, PublicIdentity], *, expected: Expected) -> Manifest:
         """Read the manifest, believe it when its sender's signature is right, and check it."""
-        manifest, sender, good = self.signed(signer)
-        if sender is None:
-            raise SignatureError(
-                f"{self.what} says that it is from '{manifest.sender}', who is not among the "
-                "enrolled keys that it may be from, or whose key was revoked. Compare fingerprints "
-                "with its sender."
-            )
+        manifest, _, good = self.signed(signer)
         if not good:
             raise SignatureError(
-                f"{self.what} says that it is from '{manifest.sender}', and is not signed with the "
-                f"key that is enrolled for them ({sender.fingerprint}). Ask them, over another "
-                "channel, whether they sent it and whether their key is a new one."
+                f"{self.what} says that it is from '{manifest.sender}', and is not signed with a "
+                "key that is enrolled under that name and may have sent it, or that key was "
+                "revoked. Compare fingerprints with its sender, over another channel, and ask "
+                "whether they sent it."
             )
         expected.check(manifest, what=self.what)
         self._refuse_other_size(manifest)
