@@ -104,25 +104,18 @@ def test_what_is_removed_is_gone_and_so_is_its_name(tmp_path, synced):
     remove_tree(tmp_path / "no folder" / "x")
 
 
-def test_a_second_writer_is_refused_and_spoils_nothing(tmp_path):
-    path = tmp_path / "north"
-    with WholeFile(path, n_bytes=4) as first:
-        first.write(b"AA", offset=0)
-        with pytest.raises(AnotherRunError, match=r"another process writes to .*north' right now"):
-            WholeFile(path, n_bytes=8)
-        first.write(b"AA", offset=2)
-    assert path.read_bytes() == b"AAAA"
-
-
-def test_what_a_killed_process_left_is_written_over_and_is_for_its_owner_alone(tmp_path):
+def test_what_a_killed_process_left_is_written_over_and_a_second_writer_is_refused(tmp_path):
     part, path = tmp_path / f"north{PART}", tmp_path / "north"
     part.write_bytes(b"longer than what comes")
     part.chmod(0o666)
-    with WholeFile(path, n_bytes=2) as file:
+    with WholeFile(path, n_bytes=4) as file:
         assert mode(part) == 0o600
-        file.write(b"OK", offset=0)
+        file.write(b"AA", offset=0)
+        with pytest.raises(AnotherRunError, match=r"another process writes to .*north' right now"):
+            WholeFile(path, n_bytes=8)
+        file.write(b"AA", offset=2)
         assert list(tmp_path.iterdir()) == [part]
-    assert (path.read_bytes(), mode(path)) == (b"OK", 0o600)
+    assert (path.read_bytes(), mode(path)) == (b"AAAA", 0o600)
     with pytest.raises(KeyboardInterrupt), WholeFile(path, n_bytes=2):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == [path]

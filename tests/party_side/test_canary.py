@@ -1,4 +1,4 @@
-"""Marked values of rows, anchor, basis and secret are in no byte that leaves, and in no message."""
+"""Marked values of rows, anchor, basis and secret are in no byte that leaves, or stays, plain."""
 
 import traceback
 
@@ -45,7 +45,7 @@ def marked(make):
     return site
 
 
-def test_no_marked_value_is_in_any_byte_that_leaves(marked, capfd):
+def test_no_marked_value_is_in_any_byte_that_leaves_or_that_is_kept(marked, capfd):
     site, left = marked, {}
     proposals = []
     for name in NAMES:
@@ -67,8 +67,11 @@ def test_no_marked_value_is_in_any_byte_that_leaves(marked, capfd):
         assert len(hits(b"x" + row.tobytes(), marks)) >= len(NUMBERS)  # the search would find it
         assert hits(f"the value {row[0]!r} of {WORD}7".encode(), marks)
         seen = [path.read_bytes() + plain for path, plain in left.items()]
-        transcript = site.session(name).transcript.path.read_bytes()
-        for data in (*seen, transcript, told.out.encode(), told.err.encode()):
+        kept = [path for path in site.home(name).rglob("*") if path.is_file()]
+        assert {path.suffix for path in kept} == {".age", ".jsonl", ".sent"}
+        assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+        seen += [path.read_bytes() for path in kept]
+        for data in (*seen, told.out.encode(), told.err.encode()):
             assert hits(data, marks) == []
 
 

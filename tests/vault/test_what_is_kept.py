@@ -1,5 +1,6 @@
 """What goes into a vault comes out, bit for bit, and only what belongs into one goes in."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -84,3 +85,16 @@ def test_nothing_of_a_simulation_is_kept(vault):
     with pytest.raises(SecretError, match="came from a simulation"):
         vault.round(agree()).adopt(consensus(simulated=True))
     assert vault.history() == ()
+
+
+def test_what_a_vault_gives_out_shows_nothing_and_is_not_pickled(vault):
+    upload(vault, table())
+    [dataset], record, choice = vault.datasets(), vault.round(agree()), choose(vault, table())
+    record.join(SECRET)
+    record.accept(returned())
+    held = (vault, vault._records, dataset, dataset.basis, choice, choice.asked, choice.key, record)
+    held += (record.secret(), record.accepted(), vault.upload_of(agree()))
+    for each in (*held, vault._records.get(f"datasets/{dataset.name}")):
+        assert repr(each) == f"<{type(each).__name__}, hidden>"
+        with pytest.raises(SecretError):
+            pickle.dumps(each)
