@@ -14,6 +14,7 @@ from cobasis.bundle.manifest import FORMAT, make_manifest, signed_message
 from cobasis.bundle.seal import encrypt
 from cobasis.disk.whole import WholeFile, opened
 from cobasis.errors import FileChangedError, SecretError
+from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.enrolment import PublicIdentity
 
 MAGIC = FORMAT.encode() + b"\n"
@@ -50,10 +51,10 @@ def write_bundle(
     for content in contents:
         deque(content, maxlen=0)
     manifest = make_manifest(
-        draft,
+        **draft,
         parts=tuple(content.part for content in contents),
         recipients=tuple(each.name for each in recipients),
-        created=created or datetime.now(UTC),
+        created=moment_text(created or datetime.now(UTC)),
     )
     text = manifest.encoded()
     start = MAGIC + len(text).to_bytes(LENGTH_BYTES, "little") + text + sign(signed_message(text))

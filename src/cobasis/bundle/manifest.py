@@ -1,7 +1,6 @@
 """What a bundle says of itself, never believed unsigned, and what it has to be: ours, and new."""
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NoReturn, Self
@@ -84,13 +83,15 @@ class Manifest(Strict):
     dp: dict[str, Any] | None = None  # the record of noise
 
     @model_validator(mode="after")
-    def _refuse_other_parts(self) -> Self:
+    def _refuse_what_no_reader_takes(self) -> Self:
         rules, names = PARTS[self.kind], [part.name for part in self.parts]
         if len(set(names)) < len(names) or set(names) - set(rules):
             raise ValueError(f"it has other parts than {', '.join(rules)}")
         for part in self.parts:
             if part.n_bytes > (most := rules[part.name]):
                 raise ValueError(f"{part.name} has {part.n_bytes:,} bytes, {most:,} are the most")
+        if (length := len(self.encoded())) > MAX_MANIFEST:
+            raise ValueError(f"of its {length:,} bytes {MAX_MANIFEST:,} are read")
         return self
 
     def encoded(self) -> bytes:
@@ -113,33 +114,16 @@ def refuse(what: str, reason: str) -> NoReturn:
     raise BundleError(f"{what} cannot be used: {reason}. Ask its sender for a new one.")
 
 
-def make_manifest(
-    draft: Mapping[str, Any],
-    *,
-    parts: tuple[Mapping[str, object], ...],
-    recipients: tuple[str, ...],
-    created: datetime,
-) -> Manifest:
+def make_manifest(**fields: Any) -> Manifest:  # noqa: ANN401 -- all but the software
     from importlib.metadata import version  # noqa: PLC0415 -- 20 ms, only when one is written
 
     try:
-        manifest = Manifest(
-            **draft,
-            software=f"cobasis {version('cobasis')}",
-            recipients=recipients,
-            created=moment_text(created),
-            parts=parts,  # type: ignore[arg-type]
-        )
+        return Manifest(**fields, software=f"cobasis {version('cobasis')}")
     except ValidationError as error:
-        problem = "; ".join(findings(error)[:5])
-    else:
-        if (length := len(manifest.encoded())) <= MAX_MANIFEST:
-            return manifest
-        problem = f"of its {length:,} bytes {MAX_MANIFEST:,} are read"
-    kind = draft["kind"]
-    raise OptionError(
-        f"no reader would take this {kind}, for its manifest cannot stand: {problem}. Change that."
-    )
+        raise OptionError(
+            f"no reader would take this {fields['kind']}, for its manifest cannot stand: "
+            f"{'; '.join(findings(error)[:5])}. Change that."
+        ) from None
 
 
 MAX_AHEAD = timedelta(hours=48)  # by how much a sender's clock may be fast

@@ -179,9 +179,8 @@ def encode_labels(
     `alone` is for the label's own column, where others are agreed on beside it.
     """
     labelled = agreement.classes or agreement.outcome or agreement.task in OF_NUMBERS
-    if agreement.task in UNLABELLED or not labelled:
-        return None
-    if agreement.holdings and agreement.unlabelled:
+    elsewhere = agreement.holdings and agreement.unlabelled
+    if agreement.task in UNLABELLED or not labelled or elsewhere:
         return None
     if agreement.outcome is not None and not alone:
         return _records(labels, agreement, agreement.outcome, n_rows=n_rows, party=party)
