@@ -193,5 +193,6 @@ def test_what_lies_here_and_is_new_is_taken_and_what_is_damaged_is_named(sealed)
 
 def test_of_a_forgotten_round_predict_and_score_say_so(ran):
     ran("forget icu.toml --yes")
-    for line in ("predict icu.toml north.csv -o out.csv", "score icu.toml", "export icu.toml"):
+    lines = ("predict icu.toml north.csv -o out.csv", "score icu.toml", "export icu.toml")
+    for line in (*lines, "send icu.toml north.csv --yes"):
         ran.refused(line, "has forgotten the round")

@@ -5,12 +5,11 @@ from io import BytesIO
 import pytest
 
 from cobasis.bundle.seal import encrypt
-from cobasis.errors import AnotherRunError, ForeignBundleError, StepError
+from cobasis.errors import AnotherRunError, ForeignBundleError
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept, adopt
-from cobasis.party_side.send import require_turn, send
+from cobasis.party_side.send import send
 from cobasis.party_side.session import forget
-from faults import Killed, at_call, dying_after, on
 from party_side.sites import join, ready_from
 
 
@@ -33,24 +32,6 @@ def test_while_another_command_is_at_work_every_one_is_refused_and_touches_nothi
     assert session.vault.history() == ()
     send(ready, to)
     assert to.exists()
-
-
-def test_projected_rows_of_a_killed_prepare_go(site):
-    ready = site.ready()
-    assert ready.choice.span == "fresh"
-    projected = on("replace", "upload.safetensors")
-    with pytest.raises(Killed), at_call(1, dying_after, counts=projected):
-        send(ready, site.upload())
-    work = site.session("north").work
-    assert (work / "upload.safetensors").exists()
-    with site.session("north").alone():
-        assert not list(work.iterdir())
-    send(ready, site.upload())
-    assert {each.name for each in work.iterdir()} == {"1-upload.sent"}
-    forget(site.session("north"))
-    assert not work.exists()
-    with pytest.raises(StepError, match="has forgotten the round"):
-        require_turn(site.session("north"))
 
 
 def test_a_secret_that_was_sealed_before_a_key_was_exchanged_is_refused(make):

@@ -24,14 +24,13 @@ from cobasis.party_side.accept import accept, accept_news, adopt
 from cobasis.party_side.approval import Audited
 from cobasis.party_side.audit import approve
 from cobasis.party_side.author import Authorship, issue
-from cobasis.party_side.send import send
 from cobasis.party_side.session import forget
 from cobasis.party_side.worth import score
 from cobasis.privacy.audit.report import as_json, audit
 from cobasis.protocol import aligned
 from cobasis.tables.cells import dialect_of
 from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
-from party_side.sites import ENROLLED, FIELDS, NAMES, PEOPLE, Consortium, agreed, join, ready_from
+from party_side.sites import ENROLLED, FIELDS, NAMES, PEOPLE, Consortium, agreed, join
 from privacy.attacks.constructions import ABOUT, facts, subject
 from under_fault.checking import problems, sent, state
 
@@ -73,10 +72,6 @@ def _secret(site):
     )
 
 
-def _proposed(site):
-    send(ready_from(site.session("north"), site.table("north")), site.root / "north" / "north.span")
-
-
 def _span(site):
     """End the first exchange; a kill may leave nothing but to wait for uploads."""
     with suppress(WaitingError):
@@ -84,9 +79,8 @@ def _span(site):
 
 
 def _prepare(site):
-    desk, to = site.session("north"), site.root / "north" / "north.upload"
-    ready, found = ready_from(desk, site.table("north")), _audited()
-    send(ready, to, allow=lambda _: approve(desk, found, signed_by=["A. Officer"]))
+    found = _audited()
+    site.send(allow=lambda made: approve(made.ready.session, found, signed_by=["A. Officer"]))
 
 
 def _receive(site):
@@ -103,20 +97,20 @@ def _parts(site):
 
 
 def _accept(site):
-    accept(site.session("north"), site.reply("north"))
-    score(site.session("north"))
+    accept(site.session(), site.reply("north"))
+    score(site.session())
 
 
 COMMANDS = {
     "secret": _secret,
-    "join": lambda site: join(site.session("north"), site.root / "north" / "north.secret"),
-    "propose": _proposed,
+    "join": lambda site: join(site.session(), site.root / "north" / "north.secret"),
+    "propose": lambda site: site.send(to=site.root / "north" / "north.span"),
     "span": _span,
-    "adopt": lambda site: adopt(site.session("north"), site.reply("north", 0)),
+    "adopt": lambda site: adopt(site.session(), site.reply("north", 0)),
     "prepare": _prepare,
     "receive": _receive,
     "proposals": _receive,
-    "receipt": lambda site: accept_news(site.session("north"), site.root / "icu.news"),
+    "receipt": lambda site: accept_news(site.session(), site.root / "icu.news"),
     "run": _run,
     "parts": _parts,
     "accept": _accept,
@@ -124,7 +118,7 @@ COMMANDS = {
     "remove": lambda site: remove(site.desk(), ["south"], realign=False),
     "realign": lambda site: remove(site.desk(), ["south"], realign=True),
     "destroy": lambda site: destroy(site.desk(), early=True),
-    "leave": lambda site: forget(site.session("north")),
+    "leave": lambda site: forget(site.session()),
 }
 
 
@@ -171,8 +165,7 @@ def _joined(site, folder):
 
 def _sent(site, folder, kind):
     for name in NAMES:
-        ready = ready_from(site.session(name), site.table(name))
-        send(ready, site.folder(folder) / f"{name}.{kind}")
+        site.send(name, to=site.folder(folder) / f"{name}.{kind}")
 
 
 def _build_late(site, folder):
