@@ -19,7 +19,7 @@ from cobasis.errors import (
     ScaleError,
     UndeterminedFitError,
 )
-from protocol.consortium import NAMES, consortium, receiving, simulated, state, tables
+from protocol.consortium import NAMES, consortium, receiving, simulated, state
 
 
 @pytest.fixture(scope="module")
@@ -132,12 +132,6 @@ def test_an_oblique_basis_is_not_taken_for_an_undetermined_one(aligner):
     target, told = analyst.alignment.target.rows, analyst.certificate.parties
     cond = {name: np.linalg.cond(analyst.uploads[name].anchor_image.T @ target) for name in told}
     assert max(each.smallest_cosine * cond[name] for name, each in told.items()) > 10
-
-
-def test_labels_of_one_class_are_legal_of_one_party():
-    rows = tables()
-    rows["north"] = (rows["north"][0], np.zeros(30, dtype=int))
-    assert set(consortium(rows=rows).received().run()) == set(NAMES)
 
 
 def test_a_model_that_carries_rows_is_for_simulated_uploads_behind_a_flag():
