@@ -5,12 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from experiments.data.faces import Faces
-from experiments.harness import systems
 from experiments.harness.noise import Ball, on_images, papers_scale, stretch
-from experiments.harness.study import CONDITIONS
 from experiments.harness.systems import Dealt
 from experiments.harness.uploads import uploads
-from experiments.studies import ours_honest_dp, table_09, table_10
+from experiments.studies import ours_honest_dp, table_10
 
 from cobasis import ODC, Imakura
 
@@ -22,22 +20,6 @@ def dealt():
     labels = (table[:, 0] > 0).astype(int)
     parties = {f"p{i}": (table[i:90:3], labels[i:90:3]) for i in range(3)}
     return Dealt(parties=parties, test_rows=table[90:], test_labels=labels[90:], repeat=3)
-
-
-@pytest.fixture
-def people(monkeypatch):
-    rng = np.random.default_rng(1)
-    centres = rng.uniform(0, 255, size=(10, 16))
-    pixels = np.repeat(centres, 8, axis=0) + rng.normal(scale=20, size=(80, 16))
-    numbers = np.repeat(np.arange(10), 8)
-    made = Faces(pixels=np.clip(pixels, 0, 255).astype(np.uint8), people=numbers, male=numbers % 2)
-    monkeypatch.setattr(table_09, "celeba", lambda: made)
-    monkeypatch.setitem(table_10.LOADERS, "olivetti", lambda: made)
-    monkeypatch.setitem(table_10.COMPONENTS, "olivetti", 5)
-    monkeypatch.setitem(table_10.DIRECTIONS, "olivetti", 4)
-    for name, value in {"TRAIN": 48, "TESTS": 16, "ANCHOR": 30}.items():
-        monkeypatch.setattr(table_09, name, value)
-    return made
 
 
 def sent_by(dealt, **options):
@@ -76,27 +58,15 @@ def test_the_papers_sigma_is_for_a_sensitivity_of_one_and_the_honest_for_twice_t
         assert np.linalg.norm(rows, axis=1).max() <= ball.radius * (1 + 1e-12)
 
 
-def test_table_9_has_gopp_in_cells_of_its_own_and_noise_where_and_as_it_says(people, monkeypatch):
-    setup, seen = table_09.Setup(n_parties=4, n_components=3), []
-    monkeypatch.setitem(table_09.SETUPS, "toy", setup)
-    monkeypatch.setattr(table_09, "celeba", lambda: replace(people, people=people.male))
-    found = table_09.run(open="toy", system="one round", method="gopp", repeat=0)
-    assert {name.partition("/")[0] for name in found} == set(CONDITIONS)
-    assert 0 <= found["samespan_orth"] <= 100
-    monkeypatch.setattr(systems, "judged", lambda each, **_: seen.append(each.rows) or {"": 50.0})
-    drawn = table_09.split(0, n_parties=4)
-    for system in (*table_09.NOISES, "one round"):
-        table_09.run(open="toy", system=system, repeat=0)
-    strays = [np.std(each - drawn.pooled()[0]) for each in seen[:3]]
-    assert strays == pytest.approx([papers_scale(each) for each in table_09.EPSILONS], rel=0.15)
-    ball, delta = Ball.of(drawn.public.astype(float)), 1 / (10 * setup.n_rows)
-    *more, least = (ball.noise(epsilon=each, delta=delta) for each in table_09.EPSILONS)
-    strays = [np.std(each - seen[-1]) for each in seen[-3:-1]]  # one draw for all three
-    assert strays == pytest.approx([each - least for each in more], rel=0.15)
-
-
-@pytest.mark.usefixtures("people")
-def test_released_coordinates_tell_people_apart_and_a_colluder_rebuilds_them():
+def test_released_coordinates_tell_people_apart_and_a_colluder_rebuilds_them(monkeypatch):
+    rng = np.random.default_rng(1)
+    centres = rng.uniform(0, 255, size=(10, 16))
+    pixels = np.repeat(centres, 8, axis=0) + rng.normal(scale=20, size=(80, 16))
+    numbers = np.repeat(np.arange(10), 8)
+    made = Faces(pixels=np.clip(pixels, 0, 255).astype(np.uint8), people=numbers, male=numbers % 2)
+    monkeypatch.setitem(table_10.LOADERS, "olivetti", lambda: made)
+    monkeypatch.setitem(table_10.COMPONENTS, "olivetti", 5)
+    monkeypatch.setitem(table_10.DIRECTIONS, "olivetti", 4)
     found = table_10.run(data="olivetti", repeat=0)
     assert found[f"orthonormal basis, l = 5/{table_10.COSINE}"] > 0.95
     rebuilt = f"orthonormal basis, l = 5/rebuilt by a colluder, {table_10.LEARNED}"

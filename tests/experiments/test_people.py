@@ -1,4 +1,4 @@
-"""Tables of people: the loaders' coding, the partition of Adult, and who is left out."""
+"""Tables of people: the loaders' coding, and who is left out."""
 
 from functools import partial
 
@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 from experiments.data import adult as adult_file
 from experiments.data import hospitals
-from experiments.data.adult import COLUMNS, as_numbers, partition
 from experiments.data.sources import MissingDataError
 from experiments.harness.systems import without_refused
-from experiments.studies import table_08
 
-from cobasis import ODC
 from cobasis.errors import UndeterminedFitError
 
 PERSON = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White,"
@@ -67,44 +64,6 @@ def test_diabetes_keeps_the_first_stay_of_who_has_a_site(placed):
     }.items():
         column = found.rows[np.argsort(found.sites), found.features.index(feature)]
         assert column.tolist() == told
-
-
-@pytest.fixture
-def partitioned(monkeypatch):
-    monkeypatch.setattr(table_08, "ANCHOR_ROWS", 60)
-    rng = np.random.default_rng(0)
-    rows = [
-        [
-            str(rng.integers(1, 90) if name in adult_file.NUMBERS else rng.choice([*"abc"]))
-            for name in COLUMNS
-        ]
-        for _ in range(120)
-    ]
-    persons = as_numbers([[*row, ">50K" if float(row[0]) > 45 else "<=50K"] for row in rows])
-    return partition(persons, repeat=0, n_blocks=4, n_tests=20)
-
-
-def test_aligned_rows_of_adult_are_projections_of_the_blocks_own_rows(partitioned):
-    """Distances stay what they are in the span of both halves' leading directions."""
-    for anchor in ("isometric", "uniform"):  # of one span all blocks see the test alike
-        how = {"anchor": anchor, "size": 3}
-        given = table_08.joined(partitioned, condition="samespan_orth", **how)
-        shared, left_out = table_08.aligned(given, aligner=ODC())
-        assert ([count for _, count in shared.tests], left_out) == ([4], set())
-    given = table_08.joined(partitioned, condition="diffspan_orth", **how)
-    shared, _ = table_08.aligned(given, aligner=ODC())
-    assert (len(shared.tests), shared.rows.shape) == (4, (4 * 25, 6))
-    assert np.mean(shared.labels) == np.mean(partitioned.pooled()[1])
-    whole, labels = next(iter(partitioned.parties.values()))
-    seen = []
-    for held in partitioned.halves:
-        span = np.linalg.svd(whole[:, held], full_matrices=False)[2][:3].T
-        seen.append(whole[:, held] @ span)
-    expected = np.linalg.norm(np.hstack(seen), axis=1)
-    lengths = np.linalg.norm(shared.rows[:25], axis=1)
-    order, other = np.argsort(lengths), np.argsort(expected)
-    assert lengths[order] == pytest.approx(expected[other])
-    assert given.uploads["block-000"][0].labels[order].tolist() == labels[other].tolist()
 
 
 def test_who_is_refused_is_left_out_until_most_are():
