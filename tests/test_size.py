@@ -20,27 +20,27 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (1_970, 1_190, 15),
-    "analyst_side": (2_110, 1_730, 11),
-    "bundle": (2_070, 1_580, 11),
+    "analyst_side": (2_100, 1_720, 11),
+    "bundle": (2_050, 1_550, 11),
     "cli": (4_210, 3_400, 25),
     "cobasis": (600, 290, 6),
     "disk": (540, 360, 5),
-    "estimators": (810, 440, 5),
+    "estimators": (830, 470, 5),
     "features": (1_380, 890, 7),
     "keys": (240, 190, 2),
     "linalg": (640, 410, 6),
     "models": (3_060, 2_220, 15),
-    "party_side": (3_640, 2_940, 14),
+    "party_side": (3_650, 2_950, 14),
     "privacy": (2_540, 1_670, 18),
-    "protocol": (7_420, 5_160, 35),
-    "report": (820, 650, 6),
-    "statistics": (1_940, 1_470, 11),
+    "protocol": (7_420, 5_150, 35),
+    "report": (840, 670, 6),
+    "statistics": (1_930, 1_460, 11),
     "tables": (780, 620, 4),
     "transport": (1_720, 1_350, 10),
     "vault": (990, 740, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 31_960,
+    "tests": 31_540,
     "experiments and benchmarks": 10_690,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
