@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
-from cobasis.algorithms import AlignerName, AnchorKind, BasisName
+from cobasis.algorithms import BasisName
 from cobasis.bundle.agreement_file import (
     complete,
     read_agreement,
@@ -109,15 +109,11 @@ class Terms:
     models: Annotated[str | None, Option(help="Families the analyst may choose from.")] = None
     holdout: Annotated[float | None, Option(help="Share of rows that stays at a party.")] = None
     n_components: Annotated[str | None, Option(help="Columns of every basis, or auto.")] = None
-    n_anchor_rows: Annotated[int | None, Option(help="Isometric: by default one a feature.")] = None
-    anchor: Annotated[AnchorKind | None, Option(help="The anchor's kind.")] = None
     basis: Annotated[BasisName | None, Option(help="Consensus is best, from 3 parties.")] = None
-    aligner: Annotated[AlignerName | None, Option(help="The method.")] = None
     precision: Annotated[
         Literal["fp64", "fp32", "fp16", "int8"] | None, Option(help="Numbers of an upload.")
     ] = None
     int8_range: Annotated[float | None, Option(help="With int8: largest projected value.")] = None
-    public_rows_sha256: Annotated[str | None, Option(help="SHA-256 of public rows.")] = None
     sums: Annotated[str | None, Option(help="Sums, no rows: maps=rff,most_rows=900,...")] = None
     from_sums: Annotated[Path | None, Option(help="A baseline table's folder, for columns.")] = None
     dp: Annotated[str | None, Option(help="Noise: epsilon=8,radius=2,most_rows=900,...")] = None

@@ -32,13 +32,13 @@ from cobasis.protocol.enrolment import (
     PublicIdentity,
     Record,
     Text,
+    Worded,
     enrolment_problems,
-    field_findings,
 )
 from cobasis.protocol.rows_terms import Holding, holding_problems, rows_problems
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS, Release, SumsTerms, sums_problems
 from cobasis.protocol.task_terms import outcome_problems, task_problems
-from cobasis.strict_json import IF_ANY, Strict, canonical_json
+from cobasis.strict_json import IF_ANY, canonical_json
 
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 Name = Annotated[str, Field(min_length=1, max_length=100)]
@@ -68,7 +68,7 @@ Server = Annotated[str, Field(max_length=200, pattern=_ADDRESS)]
 Moment = Annotated[str, AfterValidator(lambda text: moment_text(moment_of(text)))]
 
 
-class Agreement(Strict):
+class Agreement(Worded):
     """What all parties and the analyst agree on before anything is sent.
 
     Attributes
@@ -162,6 +162,9 @@ class Agreement(Strict):
     **Who sees what.** Everybody sees all of it. **Cost.** None.
     """
 
+    what = "agreement"
+    ask = "Correct them; where it was signed, sign it again."
+
     round_id: Name
     parties: Annotated[tuple[Name, ...], Field(min_length=1)]
     features: Annotated[tuple[Feature, ...], Field(min_length=1)]
@@ -208,10 +211,7 @@ class Agreement(Strict):
     if not TYPE_CHECKING:
 
         def __init__(self, **fields: object) -> None:
-            try:
-                super().__init__(**fields)
-            except ValidationError as error:
-                raise _refusal(error) from None
+            super().__init__(**fields)
             self._settle()
 
     def _settle(self) -> None:
@@ -254,7 +254,7 @@ class Agreement(Strict):
         try:  # straight into `made`: __init__ would refuse the lists that JSON's parser gives
             cls.__pydantic_validator__.validate_json(json_data, self_instance=made)
         except ValidationError as error:
-            raise _refusal(error) from None
+            raise cls._refusal(error) from None
         made._settle()  # noqa: SLF001 -- it is one of ours
         return made
 
@@ -391,10 +391,3 @@ def _repeats(field: str, values: Iterable[str] | Iterable[int]) -> Iterator[str]
     twice = sorted(str(value) for value, count in Counter(values).items() if count > 1)
     if twice:
         yield f"{field} names {', '.join(twice[:5])} more than once"
-
-
-def _refusal(error: ValidationError) -> AgreementError:
-    return AgreementError(
-        f"the agreement has {field_findings(error)}. Correct them; where it was signed, sign it "
-        "again."
-    )

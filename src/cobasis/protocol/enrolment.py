@@ -33,15 +33,9 @@ _Key = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _SUCCEEDS = b"cobasis/succession/1\0"
 
 
-def field_findings(error: ValidationError) -> str:
-    found = findings(error)
-    return f"{len(found)} field(s) that cannot stand: {'; '.join(found[:5])}"
+class Worded(Strict):
+    """Fields whose refusal says of what they are, and what to do."""
 
-
-class OneLine(Strict):
-    """A few fields that travel as a small file of their own: one line of canonical JSON."""
-
-    form: ClassVar[str]
     what: ClassVar[str]  # in words
     ask: ClassVar[str]  # where to get a good one
 
@@ -51,8 +45,19 @@ class OneLine(Strict):
             try:
                 super().__init__(**fields)
             except ValidationError as error:
-                found = field_findings(error)
-                raise AgreementError(f"the {self.what} has {found}. {self.ask}") from None
+                raise self._refusal(error) from None
+
+    @classmethod
+    def _refusal(cls, error: ValidationError) -> AgreementError:
+        found = findings(error)
+        told = f"{len(found)} field(s) that cannot stand: {'; '.join(found[:5])}"
+        return AgreementError(f"the {cls.what} has {told}. {cls.ask}")
+
+
+class OneLine(Worded):
+    """A few fields that travel as a small file of their own: one line of canonical JSON."""
+
+    form: ClassVar[str]
 
     def text(self) -> str:
         fields = {"format": self.form, **self.model_dump()}
