@@ -22,8 +22,8 @@ from cobasis.features.contract import CategoryFeature
 from cobasis.protocol.agreement import missing_fields
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.signatures import sign_agreement
-from protocol.consortium import NAMES, RANDOMISED, terms
-from protocol.people import ANALYST, KEYS, PEOPLE, identity
+from protocol.consortium import NAMES, RANDOMISED, agree, terms
+from protocol.people import ANALYST, KEYS, PEOPLE, REAL, identity
 
 SECRET = ConsortiumSecret(bytes(32))
 FEATURES = (
@@ -31,26 +31,14 @@ FEATURES = (
     NumericFeature(name='the "odd" \\ one\n', scale=1e-7, missing="fill", fill=-1e16),
     CategoryFeature(name="ward", values=("icu", "Größe", "\U0001f600"), missing="level"),
 )
-FILLED = {
-    "round_id": "icu-2026",
-    "purpose": "Mortality; the four hospitals only.",
-    "threat_model": "semi-honest",
-    "retention_days": 90,
-    "task": "classification",
-    "id": "patient",
-    "label": "died",
-    "classes": (0, 1),
-    "model": "ridge",
-    "n_components": 3,
-    "n_anchor_rows": 9,
-    "features": FEATURES,
-    "holdout": 0.25,
-}
+FILLED = dict(agree(SECRET, **REAL, features=FEATURES, n_anchor_rows=9, holdout=0.25))
+BARE = {name: FILLED[name] for name in {*FILLED} - {"enrolled", "analyst", "commitment"}}
+"""Of which a draft is made, while nobody is enrolled."""
 
 
 def written(folder, **changes):
     path = folder / "icu.toml"
-    path.write_text(new_text(FILLED | changes))
+    path.write_text(new_text(BARE | changes))
     return path
 
 
@@ -119,12 +107,10 @@ def test_an_empty_draft_has_every_field_with_a_comment_and_says_what_to_fill(tmp
 
 
 def test_what_is_written_reads_back_as_the_same_agreement_with_a_comment_on_every_term(tmp_path):
-    people = {"parties": NAMES, "enrolled": PEOPLE, "analyst": ANALYST}
     for changes in ({}, OTHERS, NOISY, NOISY | {"dp": terms()}):
         path = whole(tmp_path, **changes)
         found = read_agreement(path).agreement
-        fields = {**FILLED, **changes, **people, "commitment": SECRET.commitment("icu-2026")}
-        assert found == Agreement(**fields)
+        assert found == Agreement(**FILLED | changes)
         assert missing_fields(read_draft(path)) == ()
     text = path.read_text()
     assert 'label_epsilon = ""' in text

@@ -96,13 +96,8 @@ ROWS = {  # what cannot stand beside the terms of a round of rows, and why
     "--sums maps=rff,": "n_components say how rows are projected",
     "--category sex": "'sex' has no word after a =",
     "--category sex=f,f": "has a word twice",
-    **dict.fromkeys(
-        map("--numbers age:{}".format, ("centre=high", "centr=1", "scale=0", "low=1,high=0")),
-        "age:centre=60,scale=20,unit=years",
-    ),
-    **dict.fromkeys(
-        map("--numbers age:{}".format, ("unit", "name=pulse", "kind=number")), "a column cannot be"
-    ),
+    "--numbers age:centr=1": "age:centre=60,scale=20,unit=years",
+    **dict.fromkeys(map("--numbers age:{}".format, ("unit", "kind=number")), "a column cannot be"),
 }
 SUMS = {  # the same of a round of sums
     "--sums maps=foo,": "a map 'foo' does not exist",
