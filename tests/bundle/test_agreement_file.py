@@ -194,7 +194,7 @@ def test_a_file_that_is_no_toml_is_refused_with_the_line(tmp_path):
     path = whole(tmp_path)
     before, _, after = path.read_text().partition('label = "died"')
     path.write_text(f"{before}label = died{after}")
-    words = f"icu.toml.*line {before.count(chr(10)) + 1}: Invalid value"
+    words = f"icu.toml.*Invalid value \\(at line {before.count(chr(10)) + 1},"
     for use in (read_agreement, read_draft, lambda path: complete(path.read_text(), path=path)):
         with pytest.raises(AgreementFileError, match=words):
             use(path)

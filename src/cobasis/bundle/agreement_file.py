@@ -1,7 +1,6 @@
 """The agreement on disk: one TOML file that people comment on, and nobody's comments are lost."""
 
 import json
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -45,13 +44,8 @@ def read_agreement(path: Path, *, text: str | None = None) -> AgreementFile:
     """Read an agreement that is whole, signed or not; a text in place of the file's, if given."""
     document = _document(path, text)
     agreement = _agreement(_fields_of(document), path=path)
-    found = document.get("signature", [])
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise AgreementError(
-            f"the agreement '{path}' has signatures that are no [[signature]] tables. Ask for the "
-            "file as it was sealed."
-        )
-    return AgreementFile(agreement=agreement, signatures=tuple(Signature(**each) for each in found))
+    signatures = tuple(Signature(**each) for each in document.get("signature", ()))
+    return AgreementFile(agreement=agreement, signatures=signatures)
 
 
 def read_draft(path: Path, *, text: str | None = None) -> dict[str, Any]:
@@ -118,13 +112,15 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
     text = text_of(path) if text is None else text
     try:
         plain: dict[str, Any] = json.loads(json.dumps(tomllib.loads(text), default=_as_text))
-    except tomllib.TOMLDecodeError as error:
-        reason = re.sub(r"^(.*) \(at (line \d+), .*\)$", r"\2: \1", str(error))
-    except (RecursionError, ValueError):
-        reason = "its brackets are nested too deeply, or a number in it has too many digits"
-    else:
-        return plain
-    raise _no_toml(path, reason)
+    except (RecursionError, ValueError) as error:  # also for brackets, or digits, without end
+        raise _no_toml(path, str(error)) from None
+    for title in ("party", "approver", "signature"):
+        listed = plain.get(title, [])
+        if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+            raise AgreementError(
+                f"the agreement '{path}' has a {title} that is no [[{title}]] table. Correct it."
+            )
+    return plain
 
 
 def _no_toml(path: Path, reason: str) -> AgreementFileError:
@@ -148,10 +144,9 @@ def _fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
         )
     if "approver" in fields:
         fields["approvers"] = fields.pop("approver")
-    if enrolled := fields.pop("party", None):
-        fields["enrolled"] = enrolled
-        listed = enrolled if isinstance(enrolled, list) else []
-        fields["parties"] = [x["name"] for x in listed if isinstance(x, dict) and "name" in x]
+    if "party" in fields:
+        fields["enrolled"] = fields.pop("party")
+        fields["parties"] = [each["name"] for each in fields["enrolled"] if "name" in each]
     return fields
 
 

@@ -25,14 +25,13 @@ from cobasis.cli.options import Owner, consent, grouped
 from cobasis.cli.questions import asked
 from cobasis.cli.words import PERSON, aside, listed, picked, wrapped
 from cobasis.errors import OptionError
-from cobasis.keys.identity import Identity
+from cobasis.keys.identity import Identity, enrolled_here
 from cobasis.models import ModelName, Task
 from cobasis.party_side.author import (
     Authorship,
     People,
     digest_of,
     issue,
-    maker_of,
     read_people,
     vouched,
 )
@@ -156,7 +155,9 @@ def new(
     last, (people, known) = author.last(), _gathered(people, invited, enrolment, terms, edited)
     identity = None  # while somebody is not enrolled
     if people.parties and people.analyst is not None:  # the party that makes the secret
-        identity = owner.enrolled(maker_of(people, home=owner.folder(), name=owner.name))
+        makers, where = {each.name: each for each in people.parties}, "a secret that no analyst has"
+        maker = enrolled_here(makers, where=where, home=owner.folder(), name=owner.name)
+        identity = owner.enrolled(maker)
     told = None if edited else asked(terms.told, len(people.parties))
     base = text_of(file) if told is None else new_text(draft_fields(told, stem=file.stem))
     text = partial(complete, base, path=file, **vars(people))

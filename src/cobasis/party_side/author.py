@@ -37,8 +37,8 @@ from cobasis.disk.whole import (
     remove_tree,
     write_whole,
 )
-from cobasis.errors import AgreementError, CobasisError, DiskError, IdentityError, OptionError
-from cobasis.keys.identity import Identity, enrolled_here, names
+from cobasis.errors import AgreementError, CobasisError, DiskError, OptionError
+from cobasis.keys.identity import Identity
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.session import NEWS, PART, SUFFIX
 from cobasis.protocol.agreement import Agreement
@@ -55,15 +55,11 @@ class People:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
-        def tables(word: str) -> list[dict[str, Any]]:
-            found = fields.get(word)
-            listed = found if isinstance(found, list) else [found]
-            return [each for each in listed if isinstance(each, dict)]
-
+        lab = fields.get("analyst")
         return cls(
-            parties=tuple(PublicIdentity(**each) for each in tables("enrolled")),
-            approvers=tuple(Approver(**each) for each in tables("approvers")),
-            analyst=next((PublicIdentity(**each) for each in tables("analyst")), None),
+            parties=tuple(PublicIdentity(**each) for each in fields.get("enrolled", ())),
+            approvers=tuple(Approver(**each) for each in fields.get("approvers", ())),
+            analyst=PublicIdentity(**lab) if isinstance(lab, dict) else None,
         )
 
     @property
@@ -156,19 +152,6 @@ def _officer(said: str) -> Approver:
         )
     who = line_in(Path(path), PublicIdentity)
     return Approver(**who.model_dump(), party=party)
-
-
-def maker_of(people: People, *, home: Path, name: str | None) -> PublicIdentity:
-    """Return whose key makes the secret: a party's, and never the analyst's."""
-    parties = {each.name: each for each in people.parties}
-    here, lab = names(home), people.analyst
-    told = [name] if name else [each for each in here if each in parties] or here
-    if lab is not None and lab.name in told:
-        raise IdentityError(
-            f"whoever makes the agreement draws the secret that an analyst must never have, and "
-            f"'{lab.name}' is this round's. One of the parties makes it: {', '.join(parties)}."
-        )
-    return enrolled_here(parties, where="what was given", home=home, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)
