@@ -159,11 +159,8 @@ def _field(name: str, fields: Mapping[str, Any]) -> str:
 def _told(told: BaseModel) -> dict[str, object]:
     """Return the fields of one table of several; what is as by default is left out."""
     always = {"centre", "scale"} if isinstance(told, NumericFeature) else {"kind"}
-    return {
-        name: value
-        for name, field in type(told).model_fields.items()
-        if (value := getattr(told, name)) != field.default or name in always or field.is_required()
-    }
+    said = {*told.model_dump(exclude_defaults=True)} | always
+    return {name: value for name, value in told if name in said}
 
 
 def _table(

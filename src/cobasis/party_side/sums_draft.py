@@ -135,9 +135,8 @@ def _maps(
 def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:
     def read(said: dict[str, Any]) -> dict[str, Any]:
         summed = {} if sums is None else {"radius": 1.0, "most_rows": sums.most_rows}
-        given = {**summed, **said}
-        terms = DPTerms.model_validate({"lifetime_epsilon": 1.0, **given}, strict=False)
-        return {"lifetime_epsilon": terms.epsilon + terms.spent_on_labels, **given}
+        once = sum(float(said.get(each, 0.0)) for each in ("epsilon", "label_epsilon"))
+        return {"lifetime_epsilon": once, **summed, **said}
 
     like = "epsilon=8,radius=2,most_rows=900,labels=public"
     return terms_of_words("--dp", words, kind=DPTerms, like=like, read=read)
