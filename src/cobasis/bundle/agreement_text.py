@@ -27,18 +27,9 @@ HEAD = """\
 # An empty text ("") means: not given. Fields marked <- fill in are needed before anybody signs.
 """
 
-GROUPS = {
-    "What it is for": (
-        *("round_id", "purpose", "threat_model", "retention_days"),
-        *("deadline", "minimum_parties", "fewest_rows", "server"),
-    ),
-    "What is learned": ("task", "label", "classes", "id", "model", "models", "holdout"),
-    "How rows are projected and aligned": (
-        *("n_components", "n_anchor_rows", "anchor", "basis"),
-        *("aligner", "public_rows_sha256", "commitment"),
-    ),
-    "How numbers travel, and how far scales may differ": ("precision", "int8_range", "scale_band"),
-}
+_TABLES = {"parties", "features", "enrolled", "analyst", "dp", "record", "approvers", "release"}
+_TABLES |= {"sums", "outcome", "holdings"}
+"""Fields that stand in tables behind all others, or in a line of their own."""
 
 FEATURES = """\
 # ---- Features: one [[features]] table per column, in this order
@@ -93,11 +84,9 @@ def new_text(fields: Mapping[str, Any]) -> str:
     lines, sums = [HEAD], fields.get("sums")
     if sums is not None:
         lines += ["# What a party's file holds: masked sums, and no row.", 'release = "sums"', ""]
-    for title, group in GROUPS.items():
-        if told := [name for name in group if sums is None or name not in FOR_ROWS]:
-            lines += [f"# ---- {title}", ""]
-        for name in told:
-            lines += [*_comment(words_of(Agreement)[name]), _field(name, fields), ""]
+    for name, means in words_of(Agreement).items():
+        if name not in _TABLES and (sums is None or name not in FOR_ROWS):
+            lines += [*_comment(means), _field(name, fields), ""]
     lines += [FEATURES]
     features = fields.get("features") or ()
     lines += [f"# Formula: {formula}\n"] if (formula := formula_of(features)) else []

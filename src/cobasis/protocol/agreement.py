@@ -79,60 +79,60 @@ class Agreement(Worded):
         Everybody who may upload, late parties included.
     features : tuple of NumericFeature, CategoryFeature or Interaction
         Columns in their order, and how each becomes numbers; then products of them.
-    task : str
-        "classification", "regression", "count", "survival", "effect", "clustering", "novelty",
-        "representation" or "table": what the round is for; the last two train no model.
-    classes : tuple of str or of int
-        All labels that may occur, or the clusters' names, that of the largest first; empty unless
-        the task is classification, clustering, or a table in groups.
-    n_components : int
-        The columns of every secret basis; fewer show less and keep less.
-    anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
-        The anchor's kind.
-    n_anchor_rows : int
-        Rows of the anchor; of an isometric one at least as many as encoded features.
-    public_rows_sha256 : str or None
-        Digest of the public rows, where anchor or basis are made of them; else None.
-    basis : {"svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"}
-        How parties choose their secret bases.
-    aligner : {"odc", "gopp", "whitened", "imakura", "kawakami"}
-        The method.
-    model : str or None
-        The family: "logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost", "kmeans", "ols",
-        "gaussian_mixture", "logit", "firth", "poisson", "negative_binomial", "cox", "effect".
-    models : tuple of str
-        Families that the analyst may train; empty for `model` alone. No model carries rows.
-    commitment : str
-        Binds the secret without showing it: ``ConsortiumSecret.commitment(round_id)``, which
-        `cobasis agreement new` writes.
-    scale_band : float
-        How many times larger or smaller than the median party's a party's rows, and its anchor
-        image, may be.
-    label : str
-        The column of labels, in every party's table, of survival the time; empty without any.
-    id : str
-        The column of identifiers, which are never uploaded; empty where there are none.
-    holdout : float
-        The share of rows, up to 0.5, that never leaves a party and on which it scores the model.
-    precision : {"fp64", "fp32", "fp16", "int8"}
-        How numbers of an upload are written; images of the anchor are never below fp16.
-    int8_range : float or None
-        With int8 only: projected values lie between minus this and this.
-    minimum_parties : int
-        With fewer uploads the analyst does not run.
-    fewest_rows : int
-        A party with fewer rows to upload takes no part.
-    deadline : str
-        Until when uploads are taken, in UTC like ``2026-12-31T23:59:59Z``; empty for no limit.
     purpose : str
         What the model is for and who may use it, in words.
     threat_model : {"", "semi-honest"}
         Whom the method protects from: those who keep to it and look at what they get.
     retention_days : int or None
         For how many days the analyst keeps uploads.
+    deadline : str
+        Until when uploads are taken, in UTC like ``2026-12-31T23:59:59Z``; empty for no limit.
+    minimum_parties : int
+        With fewer uploads the analyst does not run.
+    fewest_rows : int
+        A party with fewer rows to upload takes no part.
     server : str
         Address of the analyst's server, like ``https://lab.example``; empty where files travel
         by hand.
+    task : str
+        "classification", "regression", "count", "survival", "effect", "clustering", "novelty",
+        "representation" or "table": what the round is for; the last two train no model.
+    label : str
+        The column of labels, in every party's table, of survival the time; empty without any.
+    classes : tuple of str or of int
+        All labels that may occur, or the clusters' names, that of the largest first; empty unless
+        the task is classification, clustering, or a table in groups.
+    id : str
+        The column of identifiers, which are never uploaded; empty where there are none.
+    model : str or None
+        The family: "logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost", "kmeans", "ols",
+        "gaussian_mixture", "logit", "firth", "poisson", "negative_binomial", "cox", "effect".
+    models : tuple of str
+        Families that the analyst may train; empty for `model` alone. No model carries rows.
+    holdout : float
+        The share of rows, up to 0.5, that never leaves a party and on which it scores the model.
+    n_components : int
+        The columns of every secret basis; fewer show less and keep less.
+    n_anchor_rows : int
+        Rows of the anchor; of an isometric one at least as many as encoded features.
+    anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
+        The anchor's kind.
+    basis : {"svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"}
+        How parties choose their secret bases.
+    aligner : {"odc", "gopp", "whitened", "imakura", "kawakami"}
+        The method.
+    public_rows_sha256 : str or None
+        Digest of the public rows, where anchor or basis are made of them; else None.
+    commitment : str
+        Binds the secret without showing it: ``ConsortiumSecret.commitment(round_id)``, which
+        `cobasis agreement new` writes.
+    precision : {"fp64", "fp32", "fp16", "int8"}
+        How numbers of an upload are written; images of the anchor are never below fp16.
+    int8_range : float or None
+        With int8 only: projected values lie between minus this and this.
+    scale_band : float
+        How many times larger or smaller than the median party's a party's rows, and its anchor
+        image, may be.
     enrolled : tuple of PublicIdentity
         The parties' public keys, in the order of `parties`; empty in a simulation.
     analyst : PublicIdentity or None
@@ -168,32 +168,32 @@ class Agreement(Worded):
     round_id: Name
     parties: Annotated[tuple[Name, ...], Field(min_length=1)]
     features: Annotated[tuple[Feature, ...], Field(min_length=1)]
-    task: Task
-    classes: tuple[str, ...] | tuple[int, ...] = ()
-    n_components: Annotated[int, Field(ge=0)] = 0
-    anchor: AnchorKind = "isometric"
-    n_anchor_rows: Annotated[int, Field(ge=0)] = 0
-    public_rows_sha256: Digest | None = None
-    basis: BasisName = "svd"
-    aligner: AlignerName = "odc"
-    model: ModelName | None = None
-    models: tuple[ModelName, ...] = ()
-    commitment: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
-    scale_band: Annotated[float, Field(gt=1, allow_inf_nan=False)] = 10.0
-    label: Annotated[str, Field(max_length=200)] = ""
-    id: Annotated[str, Field(max_length=200)] = ""
-    holdout: Annotated[float, Field(ge=0, le=0.5)] = 0.0
-    precision: Precision = "fp64"
-    int8_range: Positive | None = None
-    minimum_parties: Count = 1
-    fewest_rows: Annotated[int, Field(ge=0), IF_ANY] = 0
-    deadline: Annotated[str, AfterValidator(lambda text: text and moment_text(moment_of(text)))] = (
-        ""
-    )
     purpose: Text = ""
     threat_model: Literal["", "semi-honest"] = ""
     retention_days: Count | None = None
+    deadline: Annotated[str, AfterValidator(lambda text: text and moment_text(moment_of(text)))] = (
+        ""
+    )
+    minimum_parties: Count = 1
+    fewest_rows: Annotated[int, Field(ge=0), IF_ANY] = 0
     server: Annotated[Server, IF_ANY] = ""
+    task: Task
+    label: Annotated[str, Field(max_length=200)] = ""
+    classes: tuple[str, ...] | tuple[int, ...] = ()
+    id: Annotated[str, Field(max_length=200)] = ""
+    model: ModelName | None = None
+    models: tuple[ModelName, ...] = ()
+    holdout: Annotated[float, Field(ge=0, le=0.5)] = 0.0
+    n_components: Annotated[int, Field(ge=0)] = 0
+    n_anchor_rows: Annotated[int, Field(ge=0)] = 0
+    anchor: AnchorKind = "isometric"
+    basis: BasisName = "svd"
+    aligner: AlignerName = "odc"
+    public_rows_sha256: Digest | None = None
+    commitment: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
+    precision: Precision = "fp64"
+    int8_range: Positive | None = None
+    scale_band: Annotated[float, Field(gt=1, allow_inf_nan=False)] = 10.0
     enrolled: tuple[PublicIdentity, ...] = ()
     analyst: PublicIdentity | None = None
     dp: Annotated[DPTerms | None, IF_ANY] = None
