@@ -131,7 +131,6 @@ def _no_toml(path: Path, reason: str) -> AgreementFileError:
 
 
 def _fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are filled, by the names that `Agreement` has for them."""
     fields = {name: value for name, value in document.items() if value != ""}
     fields.pop("signature", None)
     for table in ("dp", "record", "outcome"):
@@ -237,7 +236,6 @@ def seal(path: Path, signatures: Iterable[Signature]) -> Path:
 
 
 def sealed_agreement(path: Path) -> Agreement:
-    """Return an agreement that everybody signed: in one file, or in files beside it."""
     found = signed_agreement(path)
     check_sealed(found.agreement, signatures=found.signatures)
     return found.agreement

@@ -79,8 +79,6 @@ class Enrolment:
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What is agreed, as far as it is told; fields of the agreement, and words for some."""
-
     columns: Annotated[
         Path | None, Option(help="A table: its columns, words, means and spreads become public.")
     ] = None

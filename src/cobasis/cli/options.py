@@ -87,7 +87,6 @@ class Home:
         return home(self.home)
 
     def who(self, agreement: Agreement) -> PublicIdentity:
-        """Return who of a round types this: whose key is in the home folder."""
         where = f"round '{agreement.round_id}'"
         return enrolled_here(signers(agreement), where=where, home=self.folder(), name=self.name)
 
@@ -228,7 +227,6 @@ def consent(question: str, *, yes: bool, what: str, word: str = "") -> None:
 
 @contextmanager
 def progress() -> Iterator[Report]:
-    """Show progress on standard error, where somebody looks at it."""
     if os.environ.get(PROGRESS):
         yield lambda step, done, total: typer.echo(f"{step}\t{done}\t{total}", err=True)
         return
@@ -317,8 +315,6 @@ class Action(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """What one page is about, and what can be done."""
-
     title: str
     line: str  # all of it in one
     stands: str  # another text where anything has changed

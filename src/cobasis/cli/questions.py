@@ -68,7 +68,6 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
 
 
 def _refuse_absent(unwanted: tuple[str, ...], columns: list[str]) -> None:
-    """Raise OptionError for columns that are to be left out of nothing."""
     if absent := {*unwanted} - {"none", *columns}:
         raise OptionError(
             f"--leave-out {listed(sorted(absent))} is no column of a table that was given, so it "
@@ -123,7 +122,6 @@ def _described(
 def _classes(
     told: tuple[str, ...], fields: dict[str, Any], example: draft.Example | None
 ) -> tuple[str, ...] | tuple[int, ...] | None:
-    """Return the classes that were told, or that the public table has, or that were asked for."""
     questions = {"clustering": "Clusters, by name, like 1,2,3"}
     if fields.get("label"):
         questions["classification"] = "Labels that may occur, like no,yes"

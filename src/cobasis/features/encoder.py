@@ -60,7 +60,6 @@ def column_names(table: object) -> tuple[str, ...] | None:
 
 
 def is_number(dtype: "nw.dtypes.DType") -> bool:
-    """Whether every value of a column is a number that NumPy has a type for."""
     import narwhals as nw  # noqa: PLC0415 -- as above
 
     large = dtype in {nw.Int128, nw.UInt128}
@@ -123,7 +122,6 @@ _NO_PLACE = {
 
 
 def _refuse_words(series: "nw.Series[Any]", codes: Array, *, what: str) -> None:
-    """Refuse a type that no category is written in, and cells that have no place."""
     if series.null_count() < len(series) and not is_wordlike(series.dtype):
         raise DtypeError(
             f"column '{series.name}' of {what} is of type {series.dtype}, and a category is text, "

@@ -115,7 +115,6 @@ def times_of(name: str, words: str) -> tuple[float, ...]:
 
 
 def record_type(roles: Mapping[str, str]) -> np.dtype[Any]:
-    """Return the type of labels: the value, then what else is known of a row."""
     return np.dtype([(role, "<f8") for role in (VALUE, *roles)])
 
 

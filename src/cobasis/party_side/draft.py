@@ -72,7 +72,6 @@ class Example:
         return found.drop_nulls()
 
     def require(self, name: str, *, word: str) -> None:
-        """Raise FeatureError where a column, such as that of labels, is none of its own."""
         if name and name not in self.names:
             some = shorten(", ".join(self.names), _MOST, placeholder=" and more")
             raise FeatureError(

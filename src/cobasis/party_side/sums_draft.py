@@ -98,7 +98,6 @@ def sums_of_words(
 
 
 def waves_of(features: Features, **told: object) -> tuple[RandomFourier, ...]:
-    """Return random features of three bandwidths, about the spread of rows on agreed scales."""
     spread = sqrt(width_of(features) / 2)
     sizes = (share * spread for share in (0.5, 1.0, 2.0))
     return tuple(

@@ -103,7 +103,6 @@ def _effect_problems(given: Outcome) -> Iterator[str]:
 
 
 def _table_problems(agreement: "Agreement") -> Iterator[str]:
-    """Yield why coefficients would be wrong, or could not be mapped back to columns."""
     model, n_features = agreement.model, agreement.n_features
     if agreement.dp is not None:
         yield f"model='{model}' takes no [dp]"

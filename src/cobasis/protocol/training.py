@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 def fit_agreed(rows: AlignedRows, agreement: Agreement) -> Chain:
-    """Fit the agreed regression, whose coefficients parties map back to their columns."""
     if rows.n_blocks > 1:
         raise OptionError(
             f"model='{agreement.model}' holds all rows in memory, and {rows.n_rows:,} rows of "
