@@ -17,7 +17,7 @@ from cobasis.bundle.agreement_file import (
     stem_of,
 )
 from cobasis.bundle.agreement_text import new_text
-from cobasis.errors import AgreementError, AgreementFileError, UnsignedError
+from cobasis.errors import AgreementError, UnsignedError
 from cobasis.features.contract import CategoryFeature
 from cobasis.protocol.agreement import missing_fields
 from cobasis.protocol.dp_terms import DPTerms
@@ -65,12 +65,7 @@ OTHERS = {
     "models": ("ridge", "mlp"),
     "precision": "int8",
     "int8_range": 4,
-    "minimum_parties": 2,
     "deadline": "2026-12-31T23:59:59Z",
-    "basis": "public",
-    "public_rows_sha256": "ab" * 32,
-    "aligner": "gopp",
-    "anchor": "gaussian",
     "scale_band": 3,
     "classes": ("no", "yes"),
 }
@@ -188,13 +183,3 @@ def test_the_example_of_the_reference_is_an_agreement_that_lacks_signatures_only
     assert missing_fields(read_agreement(path).agreement) == ()
     with pytest.raises(UnsignedError, match="missing: north, south, lab"):
         sealed_agreement(path)
-
-
-def test_a_file_that_is_no_toml_is_refused_with_the_line(tmp_path):
-    path = whole(tmp_path)
-    before, _, after = path.read_text().partition('label = "died"')
-    path.write_text(f"{before}label = died{after}")
-    words = f"icu.toml.*Invalid value \\(at line {before.count(chr(10)) + 1},"
-    for use in (read_agreement, read_draft, lambda path: complete(path.read_text(), path=path)):
-        with pytest.raises(AgreementFileError, match=words):
-            use(path)

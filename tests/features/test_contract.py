@@ -72,13 +72,6 @@ def checked(frame, features, *, batches=1):
     return check(map(nw.from_native, parts), features, columns=frame.columns)
 
 
-@pytest.mark.parametrize(("feature", "dtype"), [(AGE, pl.String), (SEX, pl.Date)])
-def test_a_type_that_is_not_read_is_named(feature, dtype):
-    [only] = checked(pl.DataFrame({feature.name: pl.Series([1, 2]).cast(dtype)}), [feature])
-    assert (only.problem, only.refused, only.n_rows) == ("type", True, None)
-    assert str(dtype) in only.text
-
-
 def test_at_most_five_words_are_shown_the_most_frequent_first():
     words = [f"w{i}" for i in range(20) for _ in range(20 - i)]
     only, asked = checked(pl.DataFrame({"ward": words}), [WARD])

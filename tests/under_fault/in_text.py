@@ -36,7 +36,6 @@ def sub(pattern, new, *, count=1):
 
 VOID = {
     "another purpose": ("^purpose = .*", 'purpose = "another"'),
-    "another commitment": ("^commitment = .*", f'commitment = "{"0" * 64}"'),
     "a party renamed": ('^name = "south"\nrole', 'name = "sourh"\nrole'),
     "no signature of north": (r"\[\[signature\]\]\nname = .north.\n.*\n.*\n", ""),
     "no signature of the analyst": (r"\[\[signature\]\]\nname = .lab.\n.*\n.*\n", ""),
@@ -65,8 +64,6 @@ REFUSED = {
     "a party with a path": ('^name = "south"\nrole', 'name = "../south"\nrole'),
     "a recipient that is none": ("^recipient = .*", 'recipient = "age1nobody"'),
     "a signature without a name": ('^name = "south"\nagreement', "agreement"),
-    "a signature that is a number": ("^signature = .*", "signature = 7"),
-    "a signature with more to say": ("^signature = ", 'note = "x"\nsignature = '),
 }
 BROKEN = {
     "a quote open": lambda d: d.replace(b'"icu-2026"', b'"icu-2026'),
