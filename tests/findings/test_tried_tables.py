@@ -136,8 +136,8 @@ def test_f18_what_tells_of_people_becomes_public_only_where_somebody_says_that_i
     table.with_columns(case, days, wards).write_csv("people.csv")
     line = "agreement new icu.toml --columns people.csv --label sick --id patient --purpose study "
     line += "--task classification"
-    people = "'people.csv' has identifiers, or 10 rows or more, so it looks like people"
-    cobasis.refused(line, people, "say --i-may-publish; else give a code book")
+    people = "'people.csv' (it has identifiers, or 10 rows or more, so it looks like people"
+    cobasis.refused(f"{line} --leave-out case,seen", people, "same command with --i-may-publish")
     cobasis.refused(f"{line} --i-may-publish", "another value in every row, in case, seen")
     absent = "no column 'cases' to be the leave-out column"
     cobasis.refused(f"{line} --i-may-publish --leave-out cases", absent)

@@ -210,14 +210,15 @@ def on_terminal() -> bool:
     return True
 
 
-def consent(question: str, *, yes: bool, what: str, word: str = "") -> None:
-    """Ask for a yes, or a word; without a person or ``--yes`` nothing is done."""
+def consent(question: str, *, yes: bool, what: str, word: str = "", option: str = "--yes") -> None:
+    """Ask for a yes, or a word; without a person or the option nothing is done."""
     if yes:
         return
     if not on_terminal():
         raise OptionError(
             f"nothing was done: nobody is here to be asked about {what}, and nothing is done "
-            "unasked. Look at what stands above, and run the same command with --yes."
+            "unasked. Look at what stands above, and run the same command with "
+            f"{option}."
         )
     said = typer.prompt(question, err=True, default="", show_default=False) if word else ""
     if said.strip() != word if word else not typer.confirm(question, err=True):

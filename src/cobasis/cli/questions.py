@@ -101,8 +101,6 @@ def _described(
     """Describe the other columns of a table, and ask whether what tells of rows may be public."""
     people, missing = example.looks_like_people(id_column), told.get("missing", "")
     name = example.path.name
-    if people and "i_may_publish" not in told and not options.on_terminal():
-        example.refuse_people()
     describe = partial(example.features, known=known, people=people, missing=missing)
     found = {"these": describe(told["leave_out"])} if "leave_out" in told else {}
     if not found and options.on_terminal():
@@ -115,7 +113,9 @@ def _described(
         aside(f"In fewer than {draft.FEWEST} rows, so any other word: {listed(rare)}.")
     if people:
         question = f"{name} looks like people. May its means, spreads and words be public?"
-        consent(question, yes="i_may_publish" in told, what="the table")
+        what = f"'{name}' (it has identifiers, or {draft.FEWEST} rows or more, so it looks like "
+        what += "people, whose means, spreads and words become public; a code book has none)"
+        consent(question, yes="i_may_publish" in told, what=what, option="--i-may-publish")
     return features
 
 

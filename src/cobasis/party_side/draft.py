@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import ceil
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import polars as pl
 from pydantic import BaseModel, create_model
@@ -87,14 +87,6 @@ class Example:
             if each.name == id_column
             else len(each) >= FEWEST and (each.dtype != pl.String or each.n_unique() < len(each))
             for each in map(self._column, self.names)
-        )
-
-    def refuse_people(self) -> NoReturn:
-        raise OptionError(
-            f"'{self.path.name}' has identifiers, or {FEWEST} rows or more, so it looks like "
-            "people, and means, spreads and words of its rows become public. If you may publish "
-            "them, say --i-may-publish; else give a code book, which lists each word once, or "
-            "constants: --numbers age:centre=60,scale=20 --category sex=female,male."
         )
 
     def features(

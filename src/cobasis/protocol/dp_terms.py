@@ -109,12 +109,12 @@ class DPTerms(Strict):
         """Return the guarantee in one sentence, without full stop."""
         share = "row" if self.rows_per_person == 1 else f"{self.rows_per_person} rows"
         other = "another" if self.adjacency == "replace-one" else "the centre"
-        covered = "features and labels"
-        labels = f"labels by randomised response, epsilon {self.spent_on_labels:g} more"
-        if self.labels is None:
-            covered, labels = "features", "no labels"
-        elif self.labels == "public":
-            covered, labels = "features only", "labels public by declaration"
+        randomised = f"labels by randomised response, epsilon {self.spent_on_labels:g} more"
+        covered, labels = {
+            None: ("features", "no labels"),
+            "public": ("features only", "labels public by declaration"),
+            "randomised_response": ("features and labels", randomised),
+        }[self.labels]
         centre = "the agreed centre" if self.centre else "the origin"
         return (
             f"differential privacy, epsilon {self.epsilon:g}, delta {self.delta:g}, {covered}, "
