@@ -94,10 +94,10 @@ ROWS = {  # what cannot stand beside the terms of a round of rows, and why
     "--columns none.csv": "[CB601]",
     "--task table": "task='table' goes with release='sums'",
     "--sums maps=rff,": "n_components say how rows are projected",
-    "--category sex": "'sex' has no word after a =",
-    "--category sex=f,f": "has a word twice",
+    "--category sex": "values: Tuple should have at least 1 item",
+    "--category sex=f,f": "values holds a word more than once",
     "--numbers age:centr=1": "age:centre=60,scale=20,unit=years",
-    **dict.fromkeys(map("--numbers age:{}".format, ("unit", "kind=number")), "a column cannot be"),
+    "--numbers :low=1": "a column cannot be described like that: ':low=1' has no column",
 }
 SUMS = {  # the same of a round of sums
     "--sums maps=foo,": "a map 'foo' does not exist",

@@ -288,16 +288,12 @@ def terms_of_words(
 def _numbers(words: str, missing: str) -> list[NumericFeature]:
     before, _, constants = words.partition(":")
     names, given = words_of(before), dict[str, Any](pairs_of(constants))
-    if given and not (names and all(given.values())):
-        raise ValueError(
-            f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"
-        )
-    if own := {"name", "kind", "source"} & {*given}:
-        raise ValueError(f"'{words}' has {', '.join(sorted(own))}, and no constant is called so")
+    if not names:
+        raise ValueError(f"'{words}' has no column before the colon")
     how = given.pop("missing", "fill" if "fill" in given else missing)
     fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
     told = [
-        {"name": name, "source": _TOLD, **given, **(fill if may_be_empty(name, how) else {})}
+        {**given, "name": name, "source": _TOLD, **(fill if may_be_empty(name, how) else {})}
         for name in names
     ]
     return [NumericFeature.model_validate(each, strict=False) for each in told]
@@ -313,11 +309,9 @@ def pairs_of(words: str) -> dict[str, str]:
 
 def _category(words: str, missing: str) -> CategoryFeature:
     name, _, said = words.partition("=")
-    if not (values := words_of(said)) or len({*values}) < len(values):
-        raise ValueError(f"'{words}' has {'a word twice' if values else 'no word after a ='}")
     return CategoryFeature(
         name=name.strip(),
-        values=values,
+        values=words_of(said),
         source=_TOLD,
         missing="level" if may_be_empty(name.strip(), missing) else "refuse",
     )

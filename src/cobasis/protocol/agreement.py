@@ -43,7 +43,6 @@ from cobasis.strict_json import IF_ANY, canonical_json
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Precision = Literal["fp64", "fp32", "fp16", "int8"]
 
@@ -192,7 +191,7 @@ class Agreement(Worded):
     public_rows_sha256: Digest | None = None
     commitment: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
     precision: Precision = "fp64"
-    int8_range: Positive | None = None
+    int8_range: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     scale_band: Annotated[float, Field(gt=1, allow_inf_nan=False)] = 10.0
     enrolled: tuple[PublicIdentity, ...] = ()
     analyst: PublicIdentity | None = None
