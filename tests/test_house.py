@@ -153,7 +153,6 @@ def test_no_source_file_is_excused_from_work():
 APART = {  # modules that one sibling alone imports, and why they are not part of it
     "analyst_side.passes": "with run, which imports it, over 400 lines",
     "cli.questions": "with agreement, which imports it, over 400 lines",
-    "cli.bar": "for calls from Python as well: the docs show long work with it",
     "models.linear": "with the trainer over 400 lines",
     "models.sources": "with the trainer over 400 lines",
     "protocol.seeded_round": "loaded on the first use of simulate",

@@ -26,7 +26,7 @@ def test_the_demo_prints_its_five_numbers_or_one_object_and_writes_one_page(coba
     ("arguments", "code", "says"),
     [
         ("--data cancer --split by-label", "[CB107]", "by-label is for digits"),
-        ("--split by-label --parties 40", "[CB107]", "--parties 30 or fewer"),
+        ("--split by-label --parties 11", "[CB107]", "more than the 10 digits"),
         ("--parties 2", "[CB107]", "greater than or equal to 3"),
         ("--n-components 65", "[CB303]", "64 features"),
         ("--report nowhere/page.html", "[CB107]", "does not exist"),

@@ -17,7 +17,7 @@ from cobasis.algorithms import images
 from cobasis.algorithms.images import View
 from cobasis.bundle import folders
 from cobasis.bundle.folders import FitFolder, UploadFolder
-from cobasis.cli.bar import shown
+from cobasis.cli.options import shown
 from cobasis.errors import AnotherRunError
 from cobasis.progress import silent
 from protocol.consortium import NONE, SEEDED, agree

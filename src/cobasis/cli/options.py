@@ -14,12 +14,13 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 from pydantic_core import to_json
+from rich import progress as bars
+from rich.console import Console
 from typer import Argument, Option
 
 from cobasis.analyst_side.session import AnalystSession, session_of
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.envelope import plain_kind
-from cobasis.cli.bar import shown
 from cobasis.cli.words import on_screen, safe
 from cobasis.errors import DiskError, IdentityError, OptionError, PassphraseError
 from cobasis.keys.identity import (
@@ -31,7 +32,7 @@ from cobasis.keys.identity import (
     load_identity,
 )
 from cobasis.party_side.session import PartySession, open_session
-from cobasis.progress import Report, silent
+from cobasis.progress import AGAIN, Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.signatures import signers
@@ -66,7 +67,6 @@ class Screen:
     as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False
 
     def tell(self, lines: Iterable[str]) -> None:
-        """Say something before the answer, out of the way of --json."""
         for line in lines:
             typer.echo(safe(line), err=self.as_json)
 
@@ -224,6 +224,28 @@ def consent(question: str, *, yes: bool, what: str, word: str = "", option: str 
     if said.strip() != word if word else not typer.confirm(question, err=True):
         typer.echo("Nothing was done.", err=True)
         raise typer.Exit(2)
+
+
+@contextmanager
+def shown(console: Console | None = None) -> Iterator[Report]:
+    """Show a bar with the time left for every step of long work; for calls from Python as well."""
+    tasks: dict[str, bars.TaskID] = {}
+    with bars.Progress(
+        "{task.description}",
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
+        console=console or Console(stderr=True),
+    ) as bar:
+
+        def _report(step: str, done: int, total: int) -> None:
+            name = step.partition(AGAIN)[0]
+            if name not in tasks:
+                tasks[name] = bar.add_task(step, total=total)
+            bar.update(tasks[name], completed=done, total=total, description=step)
+
+        yield _report
 
 
 @contextmanager

@@ -156,20 +156,17 @@ def _by_label(
             f"--split by-label is for digits; {name} has too few labels for parties that each "
             "hold two. Use --data digits, or --split iid."
         )
-    values, counts = np.unique(labels, return_counts=True)
-    cycle, fewest = rng.permutation(values), counts.min()
-    often = -(-n_parties // len(cycle)) * 2 * ROWS_OF_EACH_LABEL
-    if often > fewest:
-        most = int(fewest // (2 * ROWS_OF_EACH_LABEL)) * len(cycle)
+    cycle = rng.permutation(np.unique(labels))
+    if n_parties > len(cycle):
         raise OptionError(
-            f"--parties {n_parties} would need {often} rows of one digit, and there are only "
-            f"{fewest} of some. Use --parties {most} or fewer."
+            f"--parties {n_parties} is more than the {len(cycle)} digits, of which each party "
+            "takes two neighbours. Use as many parties or fewer."
         )
     parts = []  # of each label in the cycle, a pack of rows for each party that holds it
     for label in cycle:
         rows = rng.permutation(np.flatnonzero(labels == label))
         parts.append(iter(np.split(rows, range(ROWS_OF_EACH_LABEL, len(rows), ROWS_OF_EACH_LABEL))))
     return [
-        np.concatenate([next(parts[(number + step) % len(parts)]) for step in (0, 1)])
+        np.concatenate([next(parts[number]), next(parts[(number + 1) % len(parts)])])
         for number in range(n_parties)
     ]
