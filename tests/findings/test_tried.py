@@ -158,7 +158,7 @@ def test_f7_a_common_span_is_never_made_without_somebody_unsaid(of_four):
     cobasis.send("west")
     cobasis.refused("receive icu.toml inbox", "[CB804]", by="lab", code=3)
     for who in ("lab", "west"):
-        cobasis.said("status", "too late, the span was made without it", by=who)
+        cobasis.said("status", "the span was made without it", by=who)
     assert cobasis.json("status", by="west")["next"] == ""
 
 

@@ -50,7 +50,6 @@ def of_payload(_, __, path):
 
 
 def test_the_budget_is_charged_before_noise_is_drawn(noisy, tmp_path_factory):
-    """The charge and its name are on the disk before the first call on the payload."""
     twin = noisy.copied(tmp_path_factory.mktemp("twin") / "site")
     made = [(call, path.name) for call, path in calls_of(twin.send)]
     charged = made.index(("fsync", "datasets"))  # of the folder, after its record has its name
@@ -111,8 +110,6 @@ def test_what_the_audit_looks_at_never_leaves_and_where_it_refuses_nothing_is_sp
     left = noisy.opened_upload("north", noisy.send(allow=allow).path).rows
     assert len(charges(noisy)) == 1
     assert not np.isin(left, seen[0]).any(axis=1).all()
-    noise = TERMS.calibration.noise
-    assert (left - seen[0]).std() == pytest.approx(noise * 2**0.5, rel=0.2)
 
 
 def test_people_with_more_rows_than_agreed_are_refused_and_not_named(noisy):
@@ -146,7 +143,6 @@ CLAIMS = {
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_an_upload_that_claims_another_guarantee_is_refused(make, claim):
-    """North signs its upload with another guarantee in the manifest."""
     site = make(**({} if "nobody" in claim else NOISY))
     site.joined()
     opened = site.opened("north", site.send().path)

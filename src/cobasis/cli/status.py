@@ -89,17 +89,13 @@ class Standing:
         return why and f"{self.analyst} could not end the exchange: {why}"
 
     @cached_property
-    def outside(self) -> dict[str, str]:
-        """The parties that the common span was made without, each with what is known of it."""
+    def outside(self) -> set[str]:
+        """The parties that the common span was made without."""
         if not self.news.ended or self.exchanges[0].reply != "span":
-            return {}
-        late = {each.told["party"] for each in self.own if each.event == "late"}
-        late |= {self.name} if self.has(self.exchanges[0].sent_as) else set()
+            return set()
         # the news name who is in the span only where that is not everybody with a receipt
         spanned = self.news.spanned or self.receipts(self.exchanges[0])
-        away = {*self.agreement.parties} - {*spanned}
-        made = "the span was made without it"
-        return {name: f"too late, {made}" if name in late else made for name in away}
+        return {*self.agreement.parties} - {*spanned}
 
     @cached_property
     def late(self) -> tuple[str, ...]:
@@ -360,7 +356,7 @@ def message_in_words(of: Standing, exchange: Exchange, party: str) -> str:
         late = ", after the last run" if party in of.late and exchange is of.exchanges[-1] else ""
         return f"received {_day(receipt.time)}{kept}{out}{late}"
     if party in of.outside and exchange is of.exchanges[0]:
-        return of.outside[party]
+        return "the span was made without it"
     if party in of.out:
         return of.out[party]
     if mine and of.sent(exchange):
