@@ -156,13 +156,10 @@ def test_a_part_is_for_its_block_its_people_and_keys_in_force_and_for_no_whole_r
     finished(agreed)
     predict = "predict icu.toml east.csv -o out.csv"
     made_parts(agreed)
-    halves = ("", "--with north.part", f"--with east.part {BESIDE['east']}", "--explain")
-    lines = [f"{predict} {x}" for x in (*halves, f"--part {BESIDE['east']}", "--part --explain")]
-    lines += ["score icu.toml east.csv", "score icu.toml"]
-    lines += ["export icu.toml --surrogate east.csv", "export icu.toml -o east.onnx"]
-    for line in lines:
-        told = "those of north, west are needed as well", "'predict' and 'score' take each file"
-        agreed.refused(line, *told, by="east")
+    halves = ("", "--with north.part", "--explain", f"--part {BESIDE['east']}", "--part --explain")
+    lines = ("score icu.toml", "export icu.toml --surrogate east.csv", "export icu.toml")
+    for line in (*(f"{predict} {half}" for half in halves), *lines):
+        agreed.refused(line, "those of north, west are needed as well", by="east")
     line = f"predict icu.toml -o out.csv {BESIDE['east']}"
     agreed.refused(line, "takes a table of new rows", by="east")
     agreed.refused("predict icu.toml south.csv --part -o out.csv", "holds no part", by="south")
