@@ -12,8 +12,7 @@ from cobasis.algorithms.readable import Table
 from cobasis.cli.options import Screen, grouped
 from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError
-from cobasis.report import DataName, Split
-from cobasis.report.comparison import Comparison, compare, deal
+from cobasis.report.comparison import Comparison, DataName, Split, compare, deal
 from cobasis.report.pages import about_sums, as_json, conclusion, means, render_comparison
 
 

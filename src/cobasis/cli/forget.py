@@ -27,23 +27,22 @@ def forget(
     Example: cobasis forget icu.toml
     """
     path = alone(agreement)
-    if owner.who(read_agreement(path).agreement).role == "analyst":
-        lab = owner.analyst(path)
-        round_id = lab.agreement.round_id
-        asked = partial(_ask, round_id, yes=yes, what="all that parties sent")
-        time = forget_uploads(lab, early=early, ask=asked)
+    found = read_agreement(path).agreement
+    round_id = found.round_id
+
+    def ask(what: str) -> None:
+        question = f"This destroys {what}. Type the round's name ({round_id}) to go on"
+        consent(question, yes=yes, what=what, word=round_id)
+
+    if owner.who(found).role == "analyst":
+        asked = partial(ask, "all that parties sent")
+        time = forget_uploads(owner.analyst(path), early=early, ask=asked)
         lines = [f"What parties sent in round '{round_id}' was destroyed on {time}."]
     elif early:
         raise OptionError("leave out --early: it is the analyst's.")
     else:
         session = owner.party(path)
-        round_id = session.agreement.round_id
-        _ask(round_id, yes=yes, what="its secret, span and return")
+        ask("its secret, span and return")
         time = forget_secret(session)
         lines = [f"'{session.name}' forgot round '{round_id}' on {time}."]
     owner.say(lines, command="forget", round=round_id, time=time)
-
-
-def _ask(round_id: str, *, yes: bool, what: str) -> None:
-    question = f"This destroys {what}. Type the round's name ({round_id}) to go on"
-    consent(question, yes=yes, what=what, word=round_id)

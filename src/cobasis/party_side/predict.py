@@ -235,20 +235,15 @@ def _written(
     found, buffer = pl.concat(rows.over(answered, step="predicting")), io.BytesIO()
     n_rows = found.height
     if why:
-        found = _with_gaps(found, why)
+        every, names = range(n_rows + len(why)), found.columns
+        problem = "model_problem" if "problem" in names else "problem"
+        at = pl.Series(_LINE, [row for row in every if row not in why])
+        lines = pl.DataFrame({_LINE: every, problem: [why.get(row) for row in every]})
+        found = lines.join(found.with_columns(at), on=_LINE, how="left").select(*names, problem)
         found = found.with_columns(source.collect(pl.col(name))[name]) if name else found
     (found.write_csv if to.suffix.lower() in CSV else found.write_parquet)(buffer)
     write_whole(to, buffer.getvalue())
     return n_rows
-
-
-def _with_gaps(good: pl.DataFrame, why: Mapping[int, str]) -> pl.DataFrame:
-    every = range(good.height + len(why))
-    problem = "model_problem" if "problem" in good.columns else "problem"
-    at = [row for row in every if row not in why]
-    lines = pl.DataFrame({_LINE: every, problem: [why.get(row) for row in every]})
-    found = lines.join(good.with_columns(pl.Series(_LINE, at)), on=_LINE, how="left")
-    return found.select(*good.columns, problem)
 
 
 def refuse_halves(

@@ -227,7 +227,16 @@ def projected(ready: Ready) -> Iterator[Made]:
 def _made(ready: Ready, *, looked: bool = True) -> Made:
     session, exchange, sent = ready.session, ready.exchange, ready.rows.sent
     if exchange.masked:
-        return _summed(ready)
+        (keys, attempt), key = session.roster(), session.round.mask_key()
+        told: Any = {"agreement": session.agreement, "key": key, "keys": keys, "attempt": attempt}
+        adding = SumsParty(session.name, **told)
+        first = exchange.number == 1
+        model = None if first else usable(session, model="common", step=True).model
+        if model is not None and exchange.held:
+            sums = adding.score(ready.rows.kept, model)
+        else:
+            sums = adding.sum_up(sent, model=model, exchange=exchange.number)
+        return Summed(ready=ready, party=adding, sums=sums)
     party = Party(
         session.name,
         agreement=session.agreement,
@@ -250,21 +259,6 @@ def _made(ready: Ready, *, looked: bool = True) -> Made:
         proposal = party.propose(sent)
     session.report("finding directions", 1, 1)
     return Proposed(ready=ready, proposal=proposal)
-
-
-def _summed(ready: Ready) -> Summed:
-    """Add up, masked, what rows are mapped to, or the scores of those that are held back."""
-    session, number = ready.session, ready.exchange.number
-    (keys, attempt), key = session.roster(), session.round.mask_key()
-    party = SumsParty(
-        session.name, agreement=session.agreement, key=key, keys=keys, attempt=attempt
-    )
-    model = None if number == 1 else usable(session, model="common", step=True).model
-    if model is not None and ready.exchange.held:
-        made = party.score(ready.rows.kept, model)
-    else:
-        made = party.sum_up(ready.rows.sent, model=model, exchange=number)
-    return Summed(ready=ready, party=party, sums=made)
 
 
 def _begun(made: Made, *, allow: Allow | None) -> tuple[Enclosed, int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from cobasis.models.trainer import train
 from cobasis.protocol.messages import figure_of
 from cobasis.protocol.round import Round, SumsRound
 from cobasis.protocol.simulation import simulate
-from cobasis.report import DataName, Split
+
+DataName = Literal["digits", "cancer", "diabetes"]
+Split = Literal["iid", "by-label"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,10 +116,16 @@ def deal(name: DataName, *, n_parties: int | None = None, split: Split, seed: in
     centre, scale = constants.get(name, (0.0, 1 / np.sqrt(len(rows))))
     n_parties = _USUAL[name][0] if n_parties is None else n_parties
     rng = np.random.default_rng(seed)
+    n_each, available = _USUAL[name][1], len(rows) - 2 * SPARE_ROWS
     if split == "by-label":
         dealt = _by_label(name, labels, n_parties, rng)
+    elif n_parties * n_each > available:
+        raise OptionError(
+            f"--parties {n_parties} of {n_each} rows each need more than the {available} rows that "
+            f"{name} has to deal out. Use --parties {available // n_each} or fewer."
+        )
     else:
-        dealt = _iid(name, len(rows), n_parties, rng)
+        dealt = np.split(rng.permutation(len(rows))[: n_parties * n_each], n_parties)
     rest = np.setdiff1d(np.arange(len(rows)), np.concatenate(dealt))
     if split == "by-label":  # of a label that nobody holds nothing can be predicted
         rest = rest[np.isin(labels[rest], labels[np.concatenate(dealt)])]
@@ -134,17 +142,6 @@ def deal(name: DataName, *, n_parties: int | None = None, split: Split, seed: in
         test_rows=rows[test],
         test_labels=labels[test],
     )
-
-
-def _iid(name: DataName, n_rows: int, n_parties: int, rng: np.random.Generator) -> list[Labels]:
-    rows_each, available = _USUAL[name][1], n_rows - 2 * SPARE_ROWS
-    needed = n_parties * rows_each
-    if needed > available:
-        raise OptionError(
-            f"--parties {n_parties} of {rows_each} rows each need {needed} rows, and {name} has "
-            f"{available} to deal out. Use --parties {available // rows_each} or fewer."
-        )
-    return np.split(rng.permutation(n_rows)[:needed], n_parties)
 
 
 def _by_label(
