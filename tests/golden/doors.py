@@ -94,7 +94,7 @@ def model(name, family, aligner):
 def demonstrated(split, seed):
     """What ``cobasis demo --split SPLIT --seed SEED --json`` says of all, and of one party."""
     data = deal("digits", n_parties=10, split=split, seed=seed)
-    told = as_json(compare(data, n_components=24, seed=seed))
+    told = as_json(compare(data, seed=seed))
     own = told["per_party"]["party-2"]
     keys = ("alone", "together", "together_consensus")
     return {

@@ -1,4 +1,4 @@
-"""A party's round: its secret, one command at a time, nothing plain of one that was killed."""
+"""A party's round: its secret, and one command at a time."""
 
 from io import BytesIO
 

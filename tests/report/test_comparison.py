@@ -45,7 +45,7 @@ def test_rows_are_dealt_once_and_by_label_two_neighbours_of_a_cycle_to_each_part
 
 
 def test_the_page_is_one_file_with_bars_the_numbers_and_no_outside_reference():
-    found = compare(deal("diabetes", split="iid", seed=0), n_components=7, seed=0)
+    found = compare(deal("diabetes", split="iid", seed=0), seed=0)
     page = render_comparison(found)
     bars = [
         f"width: {100 * score:.0f}%" for each in found.scores.values() for score in each.values()

@@ -22,7 +22,6 @@ def demo(
     data: Annotated[DataName, Option(help="Data set.")] = "digits",
     parties: Annotated[int | None, Option(min=3, help="By default 10; 4 of the others.")] = None,
     split: Annotated[Split, Option(help="How rows are dealt; by-label: digits.")] = "iid",
-    n_components: Annotated[int | None, Option(help="By default 24, 10, 7.")] = None,
     seed: Annotated[int, Option(help="For rows, keys and folds.", min=0, max=2**32 - 1)] = 0,
     report: Annotated[Path, Option(help="Where the page goes.")] = Path("cobasis-report.html"),
 ) -> None:
@@ -35,9 +34,8 @@ def demo(
             f"--report {report} is a folder, or in one that does not exist. Name a file."
         )
     dealt = deal(data, n_parties=parties, split=split, seed=seed)
-    size = dealt.n_components if n_components is None else n_components
     with Console(stderr=True).status("starting") as status:
-        found = compare(dealt, n_components=size, seed=seed, tell=status.update)
+        found = compare(dealt, seed=seed, tell=status.update)
         write_whole(report, render_comparison(found).encode())
     if screen.as_json:
         typer.echo(json.dumps({**as_json(found), "report": str(report)}, indent=2))

@@ -29,7 +29,7 @@ class Dealt:
     name: DataName
     task: Task
     features: tuple[NumericFeature, ...]
-    n_components: int  # of the demo
+    n_components: int
     split: Split
     rows: Mapping[str, tuple[Matrix, Labels]]  # and labels, by party
     test_rows: Matrix  # common to all parties
@@ -50,9 +50,7 @@ class Comparison:
 
 
 @one_blas_thread()
-def compare(
-    data: Dealt, *, n_components: int, seed: int, tell: Callable[[str], None] = lambda _: None
-) -> Comparison:
+def compare(data: Dealt, *, seed: int, tell: Callable[[str], None] = lambda _: None) -> Comparison:
     """Run the three rounds and both raw-feature baselines."""
 
     def simulated(**options: Any) -> Any:  # noqa: ANN401 -- a round of rows or of sums
@@ -60,9 +58,9 @@ def compare(
         return simulate(data.rows, rng=np.random.default_rng(seed), **told)
 
     tell("together: parties upload, the analyst aligns, certifies and trains")
-    together = simulated(n_components=n_components)
+    together = simulated(n_components=data.n_components)
     tell("together with a consensus basis: one small exchange more")
-    consensus = simulated(n_components=n_components, basis="consensus")
+    consensus = simulated(n_components=data.n_components, basis="consensus")
     tell("masked sums: the same rows as another release")
     sums = simulated(release="sums")
     tell("alone: every party by itself")
