@@ -26,7 +26,6 @@ class Plan:
 
     @property
     def away(self) -> dict[str, Fact]:
-        """What the transcript says of who has no part in it."""
         return {"without": list(self.without), "missing": list(self.missing)}
 
 
@@ -102,17 +101,13 @@ def _deadline(agreement: Agreement) -> str:
 
 
 def lost_replies(session: AnalystSession) -> list[str]:
-    """Return the parties whose span, or last return, was made, and stands not in the outbox.
-
-    Every party gets a span that was not removed, and whose key was not revoked, so that one that
-    sent no proposal may still come.
-    """
+    """Return the parties whose span, or last return, was made, and stands not in the outbox."""
     history = session.history
     if not history.ended:
         return []
     last = session.exchanges[len(history.ended) - 1]
     made: Iterable[str] = () if history.outcome is None else history.outcome.uploads
-    if history.contributors:
+    if history.contributors:  # a span is for those, too, who sent no proposal and may still come
         gone = {*history.removed, *history.revoked}
         made = [name for name in session.enrolled if name not in gone]
     return [name for name in made if not session.reply(name, last).exists()]

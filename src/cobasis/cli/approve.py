@@ -104,7 +104,6 @@ def show(owner: Owner, path: Path, audit: Path) -> None:
 
 
 def draw(audit: Path, agreement: Agreement, *, beside: Path, approve: str = "") -> str:
-    """Draw the page of an audit that is kept, with its approvals that lie beside an agreement."""
     kept = read_audit(audit, agreement)
     report, party = kept.report, kept.report.about["party"]
     agreement = agreement.held_by(party)  # nothing of other columns leaves

@@ -26,11 +26,7 @@ def safe(line: str) -> str:
 
 
 def wrapped(text: str, *, lead: str = "") -> list[str]:
-    """Return a text in lines that fit a terminal of 80 columns, indented below the first.
-
-    Others wrote some of it: what a terminal would obey, such as an escape, stands as a question
-    mark, so that nobody's words can hide or move what stands beside them.
-    """
+    # Others wrote some of it: nobody's words are to hide or move what stands beside them.
     text = "".join(" " if each.isspace() else each for each in text)
     return textwrap.wrap(
         safe(text),

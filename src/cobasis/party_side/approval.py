@@ -212,7 +212,6 @@ def _flaw(session: PartySession, report: AuditReport, approval: Approval) -> str
 
 
 def _worse(before: AuditReport, after: AuditReport) -> Iterator[str]:
-    """Yield the findings with a worse grade, or with a larger share."""
     for each in after.findings:
         then = before[each.id]
         # worse than guessing is as good as guessing

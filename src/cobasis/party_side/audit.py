@@ -244,7 +244,6 @@ def approve(
 
 
 def typed_by(party: str) -> str:
-    """Say what a name is worth that no officer's key stands behind."""
     return f"typed by the holder of {party}'s key, proves no person"
 
 

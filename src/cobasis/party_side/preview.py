@@ -261,7 +261,6 @@ def own_setting(agreement: Agreement) -> Setting:
 
 
 def budget_of(agreement: Agreement) -> Budget | None:
-    """Return what the agreement's noise is made of, for an audit to make other noise like it."""
     terms = agreement.dp
     if terms is None:
         return None

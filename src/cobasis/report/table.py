@@ -88,7 +88,6 @@ def small_cells(table: BaselineTable) -> int:
 
 
 def write_table(table: BaselineTable, folder: Path) -> Path:
-    """Write a table as a page, as CSV, and as JSON; return the page's place."""
     header, *rows = map(tuple, rows_of(table))
     page = template("table.html").render(
         table=table,

@@ -105,7 +105,6 @@ def fewest_known(
 
 
 def _figures(released: Matrix, rows: Matrix, order: Places, *, known: int) -> tuple[float, float]:
-    """Return R2 and re-identification of people who are not known."""
     places, asked = order[:known], order[known:][-_ASKED:]
     guessed = released[asked] @ back_to_records(released[places], rows[places])
     named = np.mean((rows[nearest(guessed, among=rows)] == rows[asked]).all(axis=1))
@@ -144,7 +143,6 @@ def infer_attribute(
 
 
 def _chosen(above: npt.NDArray[np.bool_], *, n_known: int, rng: np.random.Generator) -> Places:
-    """Choose people at random, but at least one of each kind."""
     kinds = np.flatnonzero(above), np.flatnonzero(~above)
     if not all(map(len, kinds)):
         raise ShapeError(

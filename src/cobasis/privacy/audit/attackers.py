@@ -127,7 +127,6 @@ def rebuilt(subject: Subject) -> Recovered:
 
 
 def linkage(subject: Subject, *, rows: Matrix | None = None, basis: Matrix | None = None) -> Share:
-    """Link released rows with a list of these people, by the true basis or a guessed one."""
     seen = subject.release.rows if rows is None else rows
     axes, places = subject.basis if basis is None else basis, np.arange(subject.n_rows)
     return score_linkage(seen, axes, candidates=subject.listed, places=places)
@@ -180,7 +179,6 @@ def _of_halves(
 
 
 def _by_list(victims: Subject) -> Share:
-    """Link people with the list itself, by their distances to all others on it."""
     if min(victims.rows.shape) < victims.n_components:
         return Share(value=0.0, chance=1 / victims.n_rows)
     rows = _rounded(victims.release.rows @ _leading(victims.release.rows))

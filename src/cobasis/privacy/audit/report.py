@@ -107,7 +107,6 @@ def audit(
     rng: np.random.Generator,
     settings: tuple[Setting, ...],
 ) -> AuditReport:
-    """Measure what an upload gives away at least, before it leaves."""
     # Chen and Liu, "Privacy preserving data classification with rotation perturbation", ICDM 2005;
     # Imakura et al., arXiv:2208.14611.
     with one_blas_thread():
@@ -169,7 +168,6 @@ def audit_proposal(
 
 
 def _untested(subject: Subject, facts: Facts) -> tuple[str, ...]:
-    """Return what was not looked at, of this table in particular first."""
     told = []
     if left := facts.n_rows - subject.n_rows:
         told.append(f"{left:,} of {facts.n_rows:,} rows: the others were drawn at random.")

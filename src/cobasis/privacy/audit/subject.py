@@ -141,7 +141,6 @@ class Setting:
     precision: str = "fp64"
 
     def told_beside(self, own: "Setting") -> str:
-        """Return in words how it differs from the upload's own setting."""
         size, epsilon = self.n_components, getattr(self.budget, "epsilon", 0)
         told = {
             f"{size:,} component{'s' * (size > 1)}": size != own.n_components,
