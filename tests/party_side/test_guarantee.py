@@ -69,12 +69,8 @@ def test_a_kill_anywhere_leaves_at_most_one_charge_and_the_same_numbers_after_it
         drawn = list(site.session("north").work.glob("upload.safetensors*"))
         begun.append(len(charges(site)))
         assert begun[-1] == 1 or not drawn  # nothing is drawn that was not charged
-        made = []
-        for _ in range(2):
-            site.send()
-            made.append(payload(site))
-        assert made[0] == made[1]
-        assert len(charges(site)) == 1
+        made = {site.send() and payload(site) for _ in range(2)}
+        assert (len(made), len(charges(site))) == (1, 1)
     assert begun == sorted(begun)
     assert {0, 1} == set(begun)
 
@@ -121,13 +117,21 @@ def test_people_with_more_rows_than_agreed_are_refused_and_not_named(noisy):
 
 
 def test_what_leaves_is_said_with_the_whole_guarantee_in_one_line(noisy, make):
-    preview = noisy.ready().preview
-    assert "epsilon 2, delta 1e-06, features and labels, one person (row)" in preview.guarantee
-    assert "releases so far 0, epsilon spent on these rows 0 of 6" in preview.guarantee
-    assert "with noise, and their column 'died' with some labels" in preview.leaves[0]
+    preview, so_far = (
+        noisy.ready().preview,
+        "releases so far {}, epsilon spent on these rows {} of 6",
+    )
+    for words in (
+        "epsilon 2, delta 1e-06, features and labels, one person (row) replaced by another",
+        "D = 6, radius 3 about the origin, basis haar",
+        "labels by randomised response, epsilon 1 more",
+        "ChaCha20",
+        so_far.format(0, 0),
+    ):
+        assert words in preview.guarantee
+    assert "3 numbers each with noise, and their column 'died' with some" in preview.leaves[0]
     noisy.send()
-    said = noisy.ready().preview.guarantee
-    assert "releases so far 1, epsilon spent on these rows 3 of 6" in said
+    assert so_far.format(1, 3) in noisy.ready().preview.guarantee
     bare = make().ready("south")  # whose rows nobody was promised anything of
     assert bare.preview.guarantee == NONE
 
