@@ -34,17 +34,12 @@ def render_audit(
     report: AuditReport,
     agreement: Agreement,
     *,
-    own: Mapping[str, str] | None = None,
-    asked: Sequence[tuple[str, str]] = (),
+    own: Mapping[str, str] | None = None,  # what the party says itself
+    asked: Sequence[tuple[str, str]] = (),  # doubts on columns, each with its answer
     seal: str = "",
-    approvals: Iterable[Approval] = (),
-    approve: str = "",
+    approvals: Iterable[Approval] = (),  # of which those by an officer's key are shown
+    approve: str = "",  # the address where one can
 ) -> str:
-    """Render an audit as the page that an officer files, to be read, printed and signed.
-
-    `own` is what the party says itself; `asked` are doubts on columns, each with its answer; of
-    `approvals` those by an officer's key are shown; `approve` is the address where one can.
-    """
     task = agreement.task
     table, about = table_of(report.effects, task=task) if report.effects else (None, "")
     return template("audit.html").render(

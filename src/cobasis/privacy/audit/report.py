@@ -51,27 +51,26 @@ def _first(effects: Sequence[Effect], *, task: str) -> str:
     if not effects[1:]:
         return ""
     now, before = effects[0], _shares(effects[0])
+
+    def price(then: Effect) -> int:
+        return max(0, round(100 * ((now.accuracy or 0) - (then.accuracy or 0))))
+
     found = [
-        (_price(now, each), _shares(each)[share], share, each)
+        (price(each), _shares(each)[share], share, each)
         for each in effects[1:]
         for share, was in before.items()
         if was >= max(before.values()) - _ALIKE and _shares(each)[share] <= was / 2
     ]
     if not found:
         return "No single change that was tried halves the largest share."
-    price, after, share, change = min(found, key=lambda each: each[:2])
+    points, after, share, change = min(found, key=lambda each: each[:2])
     worth = "no price was measured"
     if now.accuracy is not None and change.accuracy is not None:
         unit = "right answers" if task == "classification" else "R2"
         was, then = per_cent(now.accuracy), per_cent(change.accuracy)
-        worth = f"it costs a simple model {price:.0f} points of {unit} ({was} -> {then})"
+        worth = f"it costs a simple model {points} points of {unit} ({was} -> {then})"
     what = f"{change.name[:1].upper()}{change.name[1:]}: {share}"
     return f"{what} {per_cent(before[share])} -> {per_cent(after)}; {worth}."
-
-
-def _price(now: Effect, then: Effect) -> float:
-    """Return in whole points what a change costs a simple model; 0 where it costs nothing."""
-    return max(0.0, round(100 * ((now.accuracy or 0.0) - (then.accuracy or 0.0))))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
