@@ -1,7 +1,8 @@
 """Rows, bases, anchors, uploads and aligned rounds to attack, and scores of a guessed basis."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -93,29 +94,12 @@ ABOUT = {
 }
 
 
-@dataclass
-class AlignedRound:
-    rows: list
-    labels: list
-    bases: list
-    changes: list
-
-    @property
-    def shared_map(self):
-        return self.bases[0] @ self.changes[0]
-
-    @property
-    def aligned(self):
-        each = zip(self.rows, self.bases, self.changes, strict=True)
-        return [table @ basis @ turn for table, basis, turn in each]
-
-    def fitted(self, estimator, *, parties=None):
-        """A model of the first so many parties, in the axes that training would choose."""
-        rows = np.vstack(self.aligned[:parties])
-        axes = principal_axes(rows)
-        return TrainedModel(
-            axes=axes, estimator=estimator.fit(rows @ axes, np.concatenate(self.labels[:parties]))
-        )
+def fitted(done, estimator, *, parties=None):
+    """A model of the first so many parties, in the axes that training would choose."""
+    rows = np.vstack(done.aligned[:parties])
+    axes = principal_axes(rows)
+    labels = np.concatenate(done.labels[:parties])
+    return TrainedModel(axes=axes, estimator=estimator.fit(rows @ axes, labels))
 
 
 def aligned_round(data, parties, n_rows, n_components, *, shared=False):
@@ -130,7 +114,11 @@ def aligned_round(data, parties, n_rows, n_components, *, shared=False):
     ]
     common = anchor("isometric", *[everything.shape[1]] * 2)
     images = {str(number): common @ basis for number, basis in enumerate(bases)}
-    return AlignedRound(rows, labels, bases, [*align(ODC(), images).changes_of_basis.values()])
+    changes = [*align(ODC(), images).changes_of_basis.values()]
+    maps = [basis @ turn for basis, turn in zip(bases, changes, strict=True)]
+    aligned = [table @ each for table, each in zip(rows, maps, strict=True)]
+    told = {"rows": rows, "labels": labels, "bases": bases, "changes": changes}
+    return SimpleNamespace(**told, aligned=aligned, shared_map=maps[0])
 
 
 def members_told(scores, members):

@@ -17,7 +17,14 @@ from sklearn.svm import SVC
 from cobasis.errors import RowCarryingError
 from cobasis.models.tuning import refuse_row_carrying
 from cobasis.privacy.attacks.scores import nearest, score_content, told_apart
-from privacy.attacks.constructions import aligned_round, cancer, digits, members_told, own_basis
+from privacy.attacks.constructions import (
+    aligned_round,
+    cancer,
+    digits,
+    fitted,
+    members_told,
+    own_basis,
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +51,7 @@ def likened(rows, done):
 def test_support_vectors_give_the_others_records_away(data, sizes, shared, found):
     parties, n_rows, n_components = sizes
     done = aligned_round(data(), parties, n_rows, n_components, shared=shared)
-    model, everybody = done.fitted(SVC()), np.vstack(done.rows)
+    model, everybody = fitted(done, SVC()), np.vstack(done.rows)
     support = model.estimator.support_
     others = np.flatnonzero(support >= n_rows)
     back = ModelInversion(shared_map=done.shared_map).recover(model)
@@ -69,7 +76,7 @@ STORING = (
 def test_neighbours_gaussian_processes_and_kernel_ridge_store_everybody_and_are_refused(
     small, family
 ):
-    model = small.fitted(family())
+    model = fitted(small, family())
     np.testing.assert_allclose(stored_rows(model), np.vstack(small.aligned), atol=1e-12)
     with pytest.raises(RowCarryingError):
         refuse_row_carrying(model.estimator)
@@ -84,7 +91,7 @@ OF_WEIGHTS = (
 
 @pytest.mark.parametrize("estimator", OF_WEIGHTS, ids=lambda each: type(each).__name__)
 def test_families_of_weights_give_nobody_away_to_it(small, estimator):
-    model = small.fitted(estimator)
+    model = fitted(small, estimator)
     refuse_row_carrying(model.estimator, np.vstack(small.aligned) @ model.axes)
     attack = ModelInversion(shared_map=small.shared_map)
     assert len(attack.recover(model).rows) == 0
@@ -92,19 +99,19 @@ def test_families_of_weights_give_nobody_away_to_it(small, estimator):
         columns = getattr(model.estimator, "coefs_", None)
         first = model.axes @ (columns[0] if columns else model.estimator.coef_.T)
         assert likened(first.T @ np.linalg.pinv(small.shared_map), small) < 0.01
-        assert likened(attack.recover(small.fitted(SVC())).rows, small) > 0.3
+        assert likened(attack.recover(fitted(small, SVC())).rows, small) > 0.3
         assert likened(np.vstack(small.rows), small) == 1
 
 
 def test_two_models_in_one_hand_say_who_came(small):
     done = aligned_round(digits(), 4, 300, 16)
-    before, after = done.fitted(SVC(), parties=3), done.fitted(SVC())
+    before, after = fitted(done, SVC(), parties=3), fitted(done, SVC())
     came = ModelInversion(shared_map=done.shared_map).recover_newcomers(after, before)
     everybody = np.vstack(done.aligned) @ done.shared_map.T
     places = nearest(came.rows, among=everybody)
     assert np.mean(places >= 900) == pytest.approx(0.95, abs=0.04)
     assert np.sum(places >= 900) / 300 == pytest.approx(0.5, abs=0.06)
-    model, inversion = small.fitted(SVC()), ModelInversion(shared_map=small.shared_map)
+    model, inversion = fitted(small, SVC()), ModelInversion(shared_map=small.shared_map)
     assert len(inversion.recover_newcomers(model, model).rows) == 0
 
 
@@ -147,7 +154,7 @@ def asked(request):
 )
 def test_models_of_weights_hardly_tell_who_trained_them(asked, estimator):
     done, aligned, labels, members = asked
-    auc, at_one_percent = members_told(by_fit(done.fitted(estimator), aligned, labels), members)
+    auc, at_one_percent = members_told(by_fit(fitted(done, estimator), aligned, labels), members)
     assert 0.45 < auc < 0.58
     assert at_one_percent < 0.06
 
@@ -155,8 +162,8 @@ def test_models_of_weights_hardly_tell_who_trained_them(asked, estimator):
 def test_stored_rows_tell_without_any_label(asked):
     """And with labels a model that fits by heart."""
     done, aligned, labels, members = asked
-    by_heart = by_fit(done.fitted(SVC(C=1e6, gamma=30.0)), aligned, labels)
+    by_heart = by_fit(fitted(done, SVC(C=1e6, gamma=30.0)), aligned, labels)
     assert told_apart(by_heart, members) > 0.6
-    auc, at_one_percent = members_told(by_stored_rows(done.fitted(SVC()), aligned), members)
+    auc, at_one_percent = members_told(by_stored_rows(fitted(done, SVC()), aligned), members)
     assert auc > 0.53
     assert at_one_percent > 0.12

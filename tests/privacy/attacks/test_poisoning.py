@@ -10,7 +10,6 @@ from experiments.attacks.poisoning import another_anchor, other_scale, turned_ro
 
 from cobasis import Analyst, simulate, train
 from cobasis.errors import ScaleError
-from cobasis.privacy.attacks import Release
 from cobasis.protocol.aligned import AlignedRows
 from privacy.attacks.constructions import digits
 
@@ -31,16 +30,10 @@ def honest():
     return done, {name: party.prepare(*rows[name]) for name, party in done.parties.items()}
 
 
-def spoilt(upload, attack):
-    release = Release(rows=upload.rows, anchor_image=upload.anchor_image, labels=upload.labels)
-    sent = attack(release)
-    return replace(upload, rows=sent.rows, anchor_image=sent.anchor_image, labels=sent.labels)
-
-
 def play(honest, liars=(), attack=None):
     """What the analyst makes of it; trained in any case, to see what refusing prevents."""
     done, uploads = honest
-    sent = {**uploads, **{name: spoilt(uploads[name], attack) for name in liars}}
+    sent = {**uploads, **{name: attack(uploads[name]) for name in liars}}
     analyst = Analyst(done.agreement)
     for upload in sent.values():
         analyst.receive(upload)
@@ -105,9 +98,9 @@ def test_an_honest_round_is_accurate_and_a_copy_or_a_scale_inside_the_band_cost_
     played = play(honest)
     assert played.accuracy == pytest.approx(0.893, abs=0.01)
     assert (evidence(played), played.refused) == ({"not a random turn"}, None)
-    upload = honest[1]["party5"]
-    other = Release(rows=upload.rows, anchor_image=upload.anchor_image, labels=upload.labels)
-    for liar, attack in (("party6", lambda _: other), ("party5", partial(other_scale, factor=9))):
+    sent = {name: getattr(honest[1]["party5"], name) for name in ("rows", "anchor_image", "labels")}
+    copied, larger = partial(replace, **sent), partial(other_scale, factor=9)
+    for liar, attack in (("party6", copied), ("party5", larger)):
         played = play(honest, [liar], attack)
         assert played.accuracy > 0.85
         assert (evidence(played), played.refused) == ({"not a random turn"}, None)
