@@ -136,32 +136,28 @@ def test_noise_is_what_stops_it():
     np.testing.assert_allclose(found, (1.00, 0.94, 0.56, 0.11), atol=0.09)
 
 
-def alone(rows, basis, candidates, places):
-    """How many are named with a list and nothing else, and what is made of the rows."""
-    recovered = match_list(rows @ basis, candidates)
-    linked = score_linkage(rows @ basis, recovered.basis, candidates=candidates, places=places)
-    return linked.value, recovered
-
-
 @pytest.mark.parametrize(
-    ("data", "n_rows", "n_components", "n_candidates"),
-    [(digits, 300, 16, 1797), (digits, 300, 8, 1200), (cancer, 280, 5, 569)],
+    ("data", "basis", "sizes", "least", "most"),  # people, components, people on the list
+    [
+        (digits, "own", (300, 16, 1797), 0.98, 1),
+        (digits, "own", (300, 8, 1200), 0.98, 1),
+        (cancer, "own", (280, 5, 569), 0.98, 1),
+        (digits, "public", (200, 8, 350), 0.98, 1),  # of rows that are not on the list
+        (digits, "haar", (200, 16, 350), 0, 0.05),
+        (digits, "own", (100, 4, 1797), 0, 0.5),
+    ],
 )
 def test_a_list_alone_names_everybody_where_the_basis_is_the_partys_own_svd(
-    data, n_rows, n_components, n_candidates
+    data, basis, sizes, least, most
 ):
-    rows, *on_list = listed(data, n_rows=n_rows, n_candidates=n_candidates)
-    linked, recovered = alone(rows, own_basis(rows, n_components), *on_list)
-    assert min(linked, score_content(recovered, rows).named.value) > 0.98
-
-
-def test_public_rows_are_no_better_a_haar_basis_and_few_components_leave_doubts():
-    rows, *on_list = listed(digits, n_rows=200, n_candidates=350)
-    public = RNG(0).permutation(digits()[0])[-100:]  # none of them on the list
-    assert alone(rows, own_basis(public, 8), *on_list)[0] > 0.98
-    assert alone(rows, haar_basis(64, 16), *on_list)[0] < 0.05
-    rows, *on_list = listed(digits, n_rows=100, n_candidates=1797)
-    assert alone(rows, own_basis(rows, 4), *on_list)[0] < 0.5
+    n_rows, n_components, n_candidates = sizes
+    rows, candidates, places = listed(data, n_rows=n_rows, n_candidates=n_candidates)
+    made_of = {"own": rows, "public": RNG(0).permutation(data()[0])[-100:]}.get(basis)
+    secret = haar_basis(64, n_components) if made_of is None else own_basis(made_of, n_components)
+    found = match_list(rows @ secret, candidates)
+    linked = score_linkage(rows @ secret, found.basis, candidates=candidates, places=places)
+    assert least <= min(linked.value, score_content(found, rows).named.value)
+    assert linked.value <= most
 
 
 @pytest.mark.parametrize(("share", "least"), [(0.5, 0.95), (0.1, 0.45)])
