@@ -251,22 +251,18 @@ def _leaves(agreement: Agreement, labels: str) -> Iterator[str]:
 def _sums(agreement: Agreement) -> str:
     if agreement.sums is None:
         return ""
+    of = " and labels" if agreement.label else ""
+    text = f"{layout_of(agreement).n_words:,} sums over all your rows{of}, under masks"
+    if agreement.tabular:
+        return f"{text}, at weights that all know"
     if agreement.sums.n_bins is not None:
         groups = f", for each '{agreement.label}'" if agreement.label else ""
-        text = f"sums over all your rows, under masks, of each column alone{groups}: numbers, their"
-        text += f" squares, how many lie in each of {agreement.sums.n_bins} bins or have a word"
+        text += f": of each column alone{groups}, numbers, their squares, how many lie in each of "
+        text += f"{agreement.sums.n_bins} bins or have a word"
         if (given := agreement.outcome) is not None:
             text += f"; with '{given.event}' and without, who left in each of {len(given.grid)} "
             text += f"intervals of '{given.time}'"
-        return text
-    if agreement.tabular:
-        count = f"{layout_of(agreement).n_words:,} sums"
-        return f"{count} over all your rows and labels, under masks, at weights that all know"
-    sizes = ", ".join(
-        f"{each.kind} with {size:,} features"
-        for each, size in zip(agreement.sums.maps, layout_of(agreement).n_features, strict=True)
-    )
-    return f"sums over all your rows and labels, under masks; of {sizes}"
+    return text
 
 
 def _model(agreement: Agreement) -> str:
