@@ -14,7 +14,7 @@ from cobasis.protocol.signatures import Signature
 from cobasis.protocol.word import WORD, Word
 
 OPENED, AGREED, RECEIVED, CONSENSUS = "opened", "agreed", "received", "consensus"
-LATE, RUN, ADDED, REMOVED = "late", "run", "added", "removed"
+LATE, RUN, REMOVED = "late", "run", "removed"
 ATTEMPT, HALTED = "attempt", "halted"
 FORGOTTEN, REVOKED = "forgotten", "revoked"
 

@@ -1,7 +1,7 @@
 """``remove``: a party that leaves, certified: what is gone and what is not, in words and signed."""
 
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -97,24 +97,26 @@ class Removal:
 
 def removal_of(session: AnalystSession, party: str) -> Removal:
     entries = verify_transcript(session.work.transcript).entries
-    removals = [each for each in entries if each.event == REMOVED]
-    lines = [each for each in removals if each.told["party"] == party]
-    entry, since = lines[-1], removals[removals.index(lines[0]) :]
-    before = history_of(entries[: entries.index(lines[0])]).outcome
-    outcome, span = session.history.outcome, session.history.contributors
+    at, line = next(
+        (at, each)
+        for at, each in enumerate(entries)
+        if each.event == REMOVED and each.told["party"] == party
+    )
+    before, now = history_of(entries[:at]).outcome, session.history.outcome
+    last = [each for each in entries[at:] if each is line or "uploads" in each.told][-1]
     return Removal(
         round_id=session.agreement.round_id,
         agreement=session.digest,
         analyst=session.name,
         party=party,
-        files=tuple(cast("list[str]", entry.told["files"])),
-        time=entry.time,
-        transcript=entry.hash,
+        files=tuple(cast("list[str]", line.told["files"])),
+        time=last.time,
+        transcript=last.hash,
         trained_again=before is not None and party in before.uploads,
-        realigned=any(bool(each.told["realigned"]) for each in since),
-        trained_on=() if outcome is None else tuple(outcome.uploads),
-        target_carries=span if outcome is None else outcome.target_carries,
-        model_sha256="" if outcome is None else outcome.model_sha256,
+        realigned=bool(before and now and before.alignment != now.alignment),
+        trained_on=() if now is None else tuple(now.uploads),
+        target_carries=session.history.contributors if now is None else now.target_carries,
+        model_sha256="" if now is None else now.model_sha256,
     )
 
 
@@ -160,56 +162,43 @@ def remove(
     with session.at_work() as history:
         session.require_kept()
         session.refuse_revoked(out={*parties, *history.removed, *history.without})
-        told = {party: {"party": party, "files": _files_of(session, party)} for party in parties}
-        concluded = _concluded(session, told, realign=realign)
+        files = {party: _files_of(session, party) for party in parties}
+        before, concluded, staying = history.outcome, None, list[str]()
+        if before and not {*files}.isdisjoint({*before.uploads, *before.target_carries * realign}):
+            staying = _staying(session, files, before.uploads)
+        # All are removed by the record before the one training without them. A kill in between
+        # leaves them in the model: `run` refuses, and the same command trains without them.
+        for party, sent in files.items():
+            if party not in history.removed:
+                session.note(REMOVED, {"party": party, "files": sent})
+        if before and staying:
+            away = {"without": list(history.without), "missing": []}
+            made: Any = {"family": before.model, "away": away, "realign": realign}
+            concluded = conclude(session, parties=staying, **made)
         # Files go after the transcript's line. A kill in between leaves files of somebody who is
         # removed by the record: no command reads them, `receive` refuses the party, and the same
         # command deletes them. Files that go first would be missed by a round that still needs
         # them, and that may have been killed before its new model.
-        for party in told:
-            remove_tree(session.work.payload(party))
-            for exchange in session.exchanges:  # replies, too: whoever sends the outbox sends them
-                remove_tree(session.work.sealed(party, exchange))
-                for name in (party, *others_of(session.agreement.held_by(party))):  # its block goes
-                    remove_tree(session.reply(name, exchange))
-            remove_tree(inbox_of(session.path) / party)  # a server's
-        removals = tuple(removal_of(session, party) for party in told)
+        for party in files:
+            _delete(session, party)
+        removals = tuple(removal_of(session, party) for party in files)
         for path in sorted(session.work.models.glob("*")):  # all but the one that is in use
             if not path.is_file() or file_digest(path) != removals[-1].model_sha256:
                 remove_tree(path)
         if history.outcome is not None:  # a kill after the line leaves older ones
             delete_targets(session, but=history.outcome.alignment)
-        files = tuple(path for each in removals for path in _write(session, each))
+        paths = tuple(path for each in removals for path in _write(session, each))
         session.tell()
-    return Removed(removals=removals, files=files, concluded=concluded)
+    return Removed(removals=removals, files=paths, concluded=concluded)
 
 
-def _concluded(
-    session: AnalystSession,
-    told: Mapping[str, Mapping[str, Any]],
-    *,
-    realign: bool,
-) -> Concluded | None:
-    """Record who leaves, and train without them where they shaped what is in use."""
-    before, staying = session.history.outcome, None
-    if before and not {*told}.isdisjoint({*before.uploads, *before.target_carries * realign}):
-        staying = _staying(session, told, before.uploads)
-    *others, last = told
-    # One training is one line, the last one's. A kill before it leaves others that are removed by
-    # the record and in the model: `run` refuses, and the same command trains without them.
-    for party in told if staying is None else others:
-        if party not in session.history.removed:
-            session.note(REMOVED, {**told[party], "realigned": False})
-    if before is None or staying is None:
-        return None
-    return conclude(
-        session,
-        parties=staying,
-        family=before.model,
-        event=REMOVED,
-        told={**told[last], "realigned": realign},
-        realign=realign,
-    )
+def _delete(session: AnalystSession, party: str) -> None:
+    remove_tree(session.work.payload(party))
+    for exchange in session.exchanges:  # replies, too: whoever sends the outbox sends them
+        remove_tree(session.work.sealed(party, exchange))
+        for name in (party, *others_of(session.agreement.held_by(party))):  # its block goes
+            remove_tree(session.reply(name, exchange))
+    remove_tree(inbox_of(session.path) / party)  # a server's
 
 
 def _files_of(session: AnalystSession, party: str) -> list[str]:

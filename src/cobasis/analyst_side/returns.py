@@ -14,6 +14,7 @@ from cobasis.algorithms.certificate import Certificate
 from cobasis.analyst_side.history import RUN, Outcome
 from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.messages import enclose_return
+from cobasis.bundle.transcript import Fact
 from cobasis.disk.whole import file_digest, make_folder, write_whole
 from cobasis.models import ModelName
 from cobasis.models.chain import Chain
@@ -51,11 +52,10 @@ class Conclusion:
         session: AnalystSession,
         outcome: Outcome,
         *,
-        event: str,
-        told: Mapping[str, Any],
+        told: Mapping[str, Fact],
         exchange: Exchange | None = None,
     ) -> None:
-        self.session, self.outcome, self.event, self.told = session, outcome, event, told
+        self.session, self.outcome, self.told = session, outcome, told
         self.exchange = exchange or session.exchanges[-1]
         self.digests, self.written = dict[str, str](), dict[str, Path]()
         before = session.history.outcome
@@ -104,7 +104,7 @@ class Conclusion:
         new = self.written or not self.kept
         # Returns come before the line that names their digests: a kill between the two leaves
         # returns that no line names, and the same command, typed again, seals others over them.
-        if new or (self.event == RUN and self.told["without"] != [*session.history.without]):
+        if new or self.told["without"] != [*session.history.without]:
             # where lost returns are sealed anew no family is scored again: the first scores stay
             if findings_of(session.work, made) is None:
                 found = {name: more.get(name) for name in ("card", "certificate", "scores")}
@@ -113,7 +113,7 @@ class Conclusion:
                 write_whole(session.work.findings, to_json(found, inf_nan_mode="null"))
             versions = [f"{each} {version(each)}" for each in _NUMBERS_DEPEND_ON]
             line = replace(made, returns=self.digests).told()
-            session.note(self.event, {**line, **self.told, "versions": versions})
+            session.note(RUN, {**line, **self.told, "versions": versions})
         return Concluded(
             outcome=cast("Outcome", session.history.outcome),
             files={party: session.reply(party, self.exchange) for party in self.digests},

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from cobasis.analyst_side.forget import kept_uploads
-from cobasis.analyst_side.history import ADDED, CONSENSUS, HALTED, RUN, Family, Outcome
+from cobasis.analyst_side.history import CONSENSUS, HALTED, Family, Outcome
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, lost_replies, planned
 from cobasis.analyst_side.returns import Concluded, Conclusion, name_of
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.folders import FitFolder
 from cobasis.bundle.messages import enclose, model_in, proposal_in, sums_in
+from cobasis.bundle.transcript import Fact
 from cobasis.disk.tensors import write_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import (
@@ -103,8 +104,7 @@ def run(
                     session,
                     parties=plan.members,
                     family=family,
-                    event=ADDED if plan.new else RUN,
-                    told=plan.away | ({"parties": [*plan.new]} if plan.new else {}),
+                    away=plan.away,
                     cluster=cluster,
                     compared=session.agreement.allowed_models if scores else (),
                 )
@@ -172,8 +172,7 @@ def conclude(
     *,
     parties: Collection[str],
     family: Family,
-    event: str,
-    told: Mapping[str, Any],
+    away: Mapping[str, Fact],
     realign: bool = False,
     cluster: str | None = None,
     compared: Collection[ModelName] = (),
@@ -197,7 +196,7 @@ def conclude(
             n_rows=sum(each.rows.shape[0] for each in analyst.uploads.values()),
             target_carries=analyst.target_carries,
         )
-        end = Conclusion(session, made, event=event, told=told)
+        end = Conclusion(session, made, told=away)
         # of a table the coefficients are what counts, and without labels nothing says a worth
         unjudged = session.agreement.tabular or session.agreement.task in UNLABELLED
         judged = () if unjudged or end.kept else compared
@@ -281,7 +280,7 @@ def _returned(
     card = make_card(session.agreement, returned[0], **made_of)
     told = plan.away | {"exchange": plan.exchange.number}
     told |= {"finished": True} if model is not None and "table" in more else {}
-    end = Conclusion(session, made, event=RUN, told=told, exchange=plan.exchange)
+    end = Conclusion(session, made, told=told, exchange=plan.exchange)
     end.send(returned, card=card)
     return end.record(card=card, **more)
 
