@@ -110,7 +110,7 @@ class RealRound:
         return News.from_text((self.folder / "icu.news").read_bytes(), self.agreement)
 
     def entries(self):
-        return verify_transcript(self.work.transcript).entries
+        return verify_transcript(self.work.transcript)
 
     def party(self, name):
         if name not in self.parties:

@@ -111,7 +111,7 @@ class Typed:
 
     def events(self, name):
         found = (self.folder / f"home-{name}").glob("transcripts/*/*/transcript.jsonl")
-        return [each.event for path in found for each in verify_transcript(path).entries]
+        return [each.event for path in found for each in verify_transcript(path)]
 
     def edit(self, old, new, *, file="icu.toml"):
         """Put something else into a file by hand; return the text that it had."""

@@ -22,7 +22,7 @@ def words_of(answer):
 
 def findings():
     work = WorkFolder(Path("icu.round"))
-    return findings_of(work, history_of(verify_transcript(work.transcript).entries).outcome)
+    return findings_of(work, history_of(verify_transcript(work.transcript)).outcome)
 
 
 @pytest.mark.soak  # 6 seconds

@@ -85,7 +85,7 @@ def test_a_report_stays_at_home_and_its_policy_verdict_and_salted_hash_travel(si
     assert manifest.audit == found.record
     assert set(manifest.audit) == {"policy", "verdict", "report"}
     assert manifest.audit["verdict"] == "pseudonymised"
-    entry = verify_transcript(site.session("north").transcript.path).entries[-2]
+    entry = verify_transcript(site.session("north").transcript.path)[-2]
     assert (entry.event, entry.told["signed_by"]) == ("audited", ["A. Officer"])
     assert "P3" in entry.told["signed_for"]
     assert entry.told["signed_with"] == "typed by the holder of north's key, proves no person"
@@ -109,7 +109,7 @@ def test_one_more_patient_blocks_and_two_people_let_it_leave(one_more):
     _, choice, found = sent(site, override=PEOPLE)
     assert [each.id for each in found.report.blocking] == ["H4"]
     assert choice.span == "kept"  # two people make no second span where the stored one fits
-    told = verify_transcript(site.session("north").transcript.path).entries[-2].told
+    told = verify_transcript(site.session("north").transcript.path)[-2].told
     assert (told["overridden"], told["reason"]) == (["H4"], "the board asked for it")
     assert told["overridden_by"] == ["A. Curator", "B. Officer"]
     site.joined(n_components=2)  # whoever looks is told of a second span that would be blocked
@@ -130,7 +130,7 @@ def test_what_is_blocked_leaves_once_with_the_keys_of_two_officers_and_a_reason(
             with pytest.raises(AuditBlockedError, match="two people whose keys approved it"):
                 sent(site, override=override)
     sent(site, override=both)
-    entry = verify_transcript(session.transcript.path).entries[-2]
+    entry = verify_transcript(session.transcript.path)[-2]
     assert entry.told["overridden_by"] == entry.told["signed_by"] == ["officer", "second"]
     assert entry.told["signed_with"] == "an officer's key"
     with pytest.raises(ApprovalError, match="one was used up"):

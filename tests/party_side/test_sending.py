@@ -100,7 +100,7 @@ def test_sending_names_the_file_to_vault_and_transcript(site):
     _, sent = sent_by(site)
     [line] = session.vault.history()
     assert (line.upload, line.span) == (sent.digest, "fresh")
-    last = verify_transcript(session.transcript.path).entries[-1]
+    last = verify_transcript(session.transcript.path)[-1]
     assert (last.event, last.told["upload"]) == ("prepared", sent.digest)
     left = [each.name for each in session.work.rglob("*")]
     assert sorted(left) == ["1-upload.sent"]

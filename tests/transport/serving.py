@@ -76,7 +76,7 @@ class World:
     def model(self, name):
         """Which one somebody has accepted last."""
         [path] = (self.root / f"home-{name}").glob("transcripts/*/*/transcript.jsonl")
-        found = [each for each in verify_transcript(path).entries if each.event == "accepted"]
+        found = [each for each in verify_transcript(path) if each.event == "accepted"]
         return found[-1].told["model_sha256"]
 
     def turn(self, worker, *, times=1, names=PARTIES, more=SIGNED):

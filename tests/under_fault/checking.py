@@ -46,11 +46,11 @@ def state(site):
     found = Counter(_drawn(path) for path in paths)
     for path in paths:
         if path.name == "transcript.jsonl":
-            log = verify_transcript(site.root / path)
-            events = [each.event for each in log.entries]
+            log, n_bytes = verify_transcript(site.root / path), (site.root / path).stat().st_size
+            events = [each.event for each in log]
             found.update((_drawn(path), each) for each in {*events} - {REPAIRED})
             found.update(each for each in events if each in ONCE)
-            found.update(["a torn line"] * bool(log.torn_bytes))
+            found.update(["a torn line"] * (n_bytes > sum(len(each.line) for each in log)))
     found.update((each.receipt.party, each.receipt.exchange) for each in receipts(site))
     return found
 
@@ -129,7 +129,7 @@ def _lost(site):
     """An acknowledged upload lies on the disk, as it came; a receipt is for such a one only."""
     desk = site.desk()
     work, history = desk.work, desk.history
-    entries = verify_transcript(work.transcript).entries if work.transcript.exists() else ()
+    entries = verify_transcript(work.transcript) if work.transcript.exists() else ()
     lines = {each.hash: each.told for each in entries if each.event == RECEIVED}
     for told in lines.values():
         name = told["party"]

@@ -96,7 +96,7 @@ class Removal:
 
 
 def removal_of(session: AnalystSession, party: str) -> Removal:
-    entries = verify_transcript(session.work.transcript).entries
+    entries = verify_transcript(session.work.transcript)
     at, line = next(
         (at, each)
         for at, each in enumerate(entries)

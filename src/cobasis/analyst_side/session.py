@@ -106,7 +106,7 @@ class AnalystSession(Hidden):
         """Where the round stands; read again when the work folder is taken."""
         if not self.work.transcript.exists():
             return History()
-        found = history_of(verify_transcript(self.work.transcript).entries)
+        found = history_of(verify_transcript(self.work.transcript))
         if found.digest in {"", self.digest}:
             return found
         if not found.files and not sealed_path(self.path).exists():

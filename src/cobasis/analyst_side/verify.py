@@ -14,7 +14,7 @@ from cobasis.analyst_side.membership import check_removal
 from cobasis.analyst_side.session import NEWS, SUFFIX, WorkFolder
 from cobasis.bundle.agreement_file import news_at, read_agreement, sealed_agreement, stem_of
 from cobasis.bundle.folders import FitFolder, UploadFolder
-from cobasis.bundle.transcript import Checked, Entry, verify_transcript
+from cobasis.bundle.transcript import Entry, verify_transcript
 from cobasis.disk.whole import file_digest, opened
 from cobasis.errors import (
     CobasisError,
@@ -75,7 +75,7 @@ class Verification:
         self.folder, self.stem, self.report = folder, stem_of(agreement_path), report
         self.digest = self.agreement.digest().hex()
         self.findings: list[Finding] = []
-        self.chains: dict[str, Checked] = {}
+        self.chains: dict[str, tuple[Entry, ...]] = {}
         # of the analyst's transcript, if it is there
         self.entries: tuple[Entry, ...] = ()
         self.known: dict[str, set[str]] = {}
@@ -127,13 +127,13 @@ class Verification:
             if found := self.one("transcript", path.name, path, by=self._transcript):
                 self.chains[str(path)] = found
 
-    def _transcript(self, path: Path) -> Checked:
+    def _transcript(self, path: Path) -> tuple[Entry, ...]:
         found = verify_transcript(path)
-        opening = [each.told["agreement"] for each in found.entries if each.event == OPENED]
+        opening = [each.told["agreement"] for each in found if each.event == OPENED]
         if not self.entries and opening[-1:] == [self.digest]:
-            self.outcome = history_of(found.entries).outcome
-            self.known = _known(found.entries, self.stem)
-            self.entries = found.entries
+            self.outcome = history_of(found).outcome
+            self.known = _known(found, self.stem)
+            self.entries = found
         return found
 
     def receipts(self) -> None:
@@ -144,7 +144,7 @@ class Verification:
                 self.one("receipt", what, signed, by=self._receipt)
         words = {"signature", *Receipt.model_fields}
         for chain in self.chains.values():
-            for entry in chain.entries:
+            for entry in chain:
                 if words <= set(entry.told) and entry.told["agreement"] == self.digest:
                     self.one("receipt", f"{entry.told['party']}, noted", entry.told, by=self._noted)
 

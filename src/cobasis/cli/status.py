@@ -264,7 +264,7 @@ def standing(keys: Home, path: Path) -> Standing:
         own = transcript_path(agreement, who.name, home=keys.folder())
         kept = news_at(own.with_name(NEWS), agreement) or nothing
     newest = max(beside or nothing, kept, key=lambda each: each.time)
-    entries = verify_transcript(own).entries if own is not None and own.exists() else ()
+    entries = verify_transcript(own) if own is not None and own.exists() else ()
     here = signed_by(agreement, file.signatures)
     agreed = dict.fromkeys((*here, *newest.agreed))
     ended = [cast("int", each.told["exchange"]) for each in entries if each.told.get("finished")]

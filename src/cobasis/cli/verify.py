@@ -39,7 +39,7 @@ def verify(
         lead = f"{'holds' if each.holds else 'FAILS'}  {each.what:<10} "
         failure = "" if each.holds else f": {each.reason} [{each.code}]"
         lines += wrapped(f"{each.name}{failure}", lead=lead)
-    heads = {path: each.head for path, each in found.chains.items()}
+    heads = {path: chain[-1].hash for path, chain in found.chains.items()}
     for path, head in heads.items():
         lines += [f"Last hash of {path}:", f"  {head}"]
     failed, n = len(found.failed), len(found.findings)

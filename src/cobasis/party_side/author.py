@@ -228,7 +228,7 @@ class Authorship:
                 yield from [signed.name] if signed.agreement in digests else []
         for digest in digests:
             for path in self.home.glob(f"transcripts/*/{digest[:16]}/transcript.jsonl"):
-                told = verify_transcript(path).entries
+                told = verify_transcript(path)
                 yield from [path.parts[-3]] if any(each.event == "signed" for each in told) else []
         if sealed_path(self.path).exists():
             yield f"sealed in '{sealed_path(self.path).name}'"

@@ -82,7 +82,7 @@ class PartySession(Hidden):
 
     def history(self, *events: str) -> tuple[Entry, ...]:
         path = self.transcript.path
-        found = verify_transcript(path).entries if path.exists() else ()
+        found = verify_transcript(path) if path.exists() else ()
         return tuple(each for each in found if each.event in events)
 
     def digests_sent(self, exchange: Exchange) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class PartySession(Hidden):
         """Raise VaultError where a transcript or a receipt knows a file that the vault does not."""
         homes, told = self.transcript.path.parent.parent, []
         for path in homes.glob("*/transcript.jsonl"):  # of all rounds
-            told += [str(each.told.get("history", "")) for each in verify_transcript(path).entries]
+            told += [str(each.told.get("history", "")) for each in verify_transcript(path)]
         news = news_at(self.path.with_name(f"{stem_of(self.path)}.{NEWS}"), self.agreement)
         receipts = () if news is None else (each.receipt for each in news.receipts)
         told += [each.history for each in receipts if each.party == self.name]
