@@ -35,11 +35,11 @@ def served(desk):
             thread.join()
 
 
-@pytest.fixture(scope="module")
-def browser():
+@contextmanager
+def browsing():
     with sync_playwright() as play:
         made = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield made
+        yield made.new_context()
         made.close()
 
 
@@ -72,9 +72,9 @@ def tab_to(page, text):
 
 
 @pytest.mark.soak  # 6 seconds
-def test_a_round_is_run_by_the_keyboard_alone_and_every_page_passes_axe(sent, monkeypatch, browser):
+def test_a_round_is_run_by_the_keyboard_alone_and_every_page_passes_axe(sent, monkeypatch):
     said, visit = [], Visit(sent, monkeypatch)
-    with served(visit.desk) as address, browser.new_context() as context:
+    with served(visit.desk) as address, browsing() as context:
         page = context.new_page()
         page.on("console", lambda each: said.append(each.text))
         page.goto(address)
@@ -112,26 +112,3 @@ def test_a_round_is_run_by_the_keyboard_alone_and_every_page_passes_axe(sent, mo
         assert flaws(page) == []
         assert page.context.pages == [page]
     assert said == []
-
-
-def test_a_hostile_page_in_the_same_browser_reads_and_does_nothing(sent, monkeypatch, browser):
-    visit = Visit(sent, monkeypatch)
-    with served(visit.desk) as address, browser.new_context() as context:
-        page = context.new_page()
-        page.goto(address)
-        expect(page.get_by_role("heading", name="Rounds")).to_be_visible()
-        place, statuses = page.url, []
-        evil = context.new_page()
-        evil.on("response", lambda each: statuses.append(each.status))
-        evil.route("http://evil.example/", lambda route: route.fulfill(
-            content_type="text/html",
-            body=f'<form method="post" action="{place}icu/verify"></form>'
-                 f'<iframe src="{place}"></iframe>',
-        ))  # fmt: skip
-        evil.goto("http://evil.example/")
-        read = f"fetch('{place}', {{credentials: 'include'}}).then(() => 'read', () => 'kept')"
-        assert evil.evaluate(read) == "kept"
-        evil.evaluate("document.forms[0].submit()")
-        expect(evil.get_by_role("alert")).to_have_text("Another page has sent this form.")
-        assert set(statuses) <= {200, 403}
-    assert visit.desk._jobs == {}
