@@ -52,6 +52,7 @@ def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(coba
     assert "cells of few people and of one included" in said
     for words, change in BAD:  # refused before anything leaves
         written(change)
+        cobasis.refused("send icu.toml north.csv --dry-run", words, "does not fit the agreement")
         cobasis.refused("send icu.toml north.csv --yes --signed-by Officer", words)
         assert not Path("icu.north.1-sums").exists()
     written()
