@@ -50,9 +50,6 @@ def test_a_joint_test_is_the_pooled_fits(names):
 
 def test_what_gives_no_table_or_test_is_refused():
     fit, turn = fitted(RAW, LABELS, "number", model="ols")
-    for level in (95, 1, 0, -0.5, float("nan")):
-        with pytest.raises(OptionError, match="is no share between 0 and 1"):
-            table_of(fit, turn=turn, features=FEATURES, level=level)
     for width, features in ((4, FEATURES), (5, FEATURES[:2])):
         with pytest.raises(ShapeError, match="as many components as columns"):
             table_of(fit, turn=turn[:, :width], features=features)

@@ -84,10 +84,10 @@ class CollaborativeSurvival(CollaborativeTransformer):
             X, parties, lambda party, rows: party.model.survival(party.transform(rows))
         )
 
-    def coefficients(self, *, level: float = 0.95) -> CoefficientTable:
+    def coefficients(self) -> CoefficientTable:
         """Return hazard ratios with intervals, the same at every party."""
         check_is_fitted(self, "round_")
-        found: CoefficientTable = next(iter(self.round_.parties.values())).coefficients(level=level)
+        found: CoefficientTable = next(iter(self.round_.parties.values())).coefficients()
         return found
 
     def score(

@@ -32,7 +32,7 @@ from cobasis.protocol.explanations import Explained
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.word import POINTS, ROWS, WORD, Word
-from cobasis.statistics.surrogates import Surrogate
+from cobasis.statistics.attributions import Surrogate
 from cobasis.statistics.survival import survival_figures
 from cobasis.tables.sources import source_of
 from cobasis.tables.table import StreamedTable

@@ -23,17 +23,16 @@ from cobasis.models.trainer import TrainedModel
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.rows_terms import others_of, places_of
-from cobasis.statistics.attributions import Attributions, attributions
+from cobasis.statistics.attributions import Attributions, Surrogate, attributions, surrogate
 from cobasis.statistics.coefficients import CoefficientTable, table_of
 from cobasis.statistics.effect_table import EffectTable, effects_of
-from cobasis.statistics.surrogates import Surrogate, surrogate
 
 _MOST_ROWS = 50
 """Of the reference: each prediction is asked of all of them, for thousands of coalitions."""
 
 
 def coefficients_of(
-    fit: RegressionFit, agreement: Agreement, *, turn: Matrix | None = None, level: float = 0.95
+    fit: RegressionFit, agreement: Agreement, *, turn: Matrix | None = None
 ) -> CoefficientTable:
     """Read a fit; of aligned rows by M = F_i G_i, of sums by none."""
     return table_of(
@@ -42,7 +41,6 @@ def coefficients_of(
         classes=agreement.classes,
         horizons=agreement.horizons,
         turn=turn,
-        level=level,
     )
 
 
@@ -161,13 +159,8 @@ class Explaining(ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"
 
-    def coefficients(self, *, level: float = 0.95) -> CoefficientTable:
+    def coefficients(self) -> CoefficientTable:
         """Return the common regression's table, in units of the party's own columns.
-
-        Parameters
-        ----------
-        level : float
-            Of the intervals.
 
         Returns
         -------
@@ -180,12 +173,12 @@ class Explaining(ABC):
         **Who sees what.** Made here, of the party's own change of basis. **Cost.** None.
         """
         fit, turn = self._fitted()
-        return coefficients_of(fit, self.agreement, turn=turn, level=level)
+        return coefficients_of(fit, self.agreement, turn=turn)
 
-    def effects(self, *, level: float = 0.95) -> EffectTable:
+    def effects(self) -> EffectTable:
         """Return a treatment's effects and its groups' balance, the same at every party."""
         fit, turn = self._fitted()
-        return effects_of(fit, turn=turn, features=self.agreement.features, level=level)
+        return effects_of(fit, turn=turn, features=self.agreement.features)
 
     def _fitted(self) -> tuple[RegressionFit, Matrix]:
         """Return the common fit, and M = F_i G_i, by which it is read; of sums no turn at all."""

@@ -135,7 +135,7 @@ def forest(table: CoefficientTable) -> Figure:
     for side in (axes, beside):
         side.tick_params(axis="y", length=0)
         side.spines[["top", "left", "right"] if side is axes else ["right"]].set_visible(False)
-    axes.set_xlabel(f"{table.effect}, {100 * table.level:g} % interval", fontsize=_SMALL)
+    axes.set_xlabel(f"{table.effect}, 95 % interval", fontsize=_SMALL)
     return figure
 
 

@@ -95,7 +95,6 @@ class WaldTest:
 @dataclass(frozen=True, kw_only=True)
 class CoefficientTable(Figures, Readable):
     lines: tuple[Line, ...]  # the intercept first where there is one; then columns in their order
-    level: float  # of the intervals
     covariance: Matrix = field(repr=False)  # q x q, of the estimates
     columns: tuple[EncodedColumn, ...] = field(repr=False)
     likely: str = "1"  # the class whose odds are told, of a logistic regression
@@ -167,7 +166,7 @@ class CoefficientTable(Figures, Readable):
         of = f"of the {self.effect}, " if self.model != "ols" else ""
         quantile = f"t with {self.free:,} degrees of freedom" if self.model == "ols" else "normal"
         told = [
-            f"Low and high: {100 * self.level:g} % interval {of}{quantile}.",
+            f"Low and high: 95 % interval {of}{quantile}.",
             f"Standard errors {_ERRORS[self.errors]}.",
             f"Log-likelihood: {self.log_likelihood:.6g}.",
             f"Without any column: {self.null_log_likelihood:.6g}.",
@@ -211,13 +210,10 @@ def table_of(
     classes: Sequence[str | int] = (),
     horizons: Sequence[float] = (),
     turn: Matrix | None = None,
-    level: float = 0.95,
 ) -> CoefficientTable:
     """Read a fit in raw columns: its rows are encoded rows, or these times M, of shape (m, m)."""
     from scipy.stats import norm, t
 
-    if not 0 < level < 1:
-        raise OptionError(f"level={level:g} is no share between 0 and 1. Give such as .95.")
     columns = encoded_columns(features)
     turn = np.eye(len(columns)) if turn is None else turn
     first = int(fit.model != "cox")
@@ -235,7 +231,7 @@ def table_of(
     spread = np.sqrt(np.diag(covariance))
     statistics = estimates / spread
     known = t(fit.free) if fit.model == "ols" else norm
-    tails, reach = 2 * known.sf(abs(statistics)), float(known.ppf((1 + level) / 2))
+    tails, reach = 2 * known.sf(abs(statistics)), float(known.ppf(0.975))
     ends = estimates - reach * spread, estimates + reach * spread
     figures = np.column_stack([estimates, spread, *ends, statistics, tails]).tolist()
     own = {name: (back @ one, back @ two @ back.T) for name, (one, two) in fit.parties.items()}
@@ -243,7 +239,7 @@ def table_of(
     shared = {each.name: getattr(fit, each.name) for each in fields(Figures)}
     shared |= {"columns": columns, "likely": str([1, *classes][-1])}
     shared["shares"] = dict(zip(horizons, np.exp(-fit.hazards).tolist(), strict=False))
-    return CoefficientTable(lines=tuple(lines), level=level, covariance=covariance, **shared)
+    return CoefficientTable(lines=tuple(lines), covariance=covariance, **shared)
 
 
 def to_raw(turn: Matrix, columns: Sequence[EncodedColumn], *, first: int) -> Matrix:

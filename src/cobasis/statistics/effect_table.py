@@ -88,7 +88,6 @@ class EffectTable(Readable):
 
     effects: tuple[Effect, ...]  # in the order of the agreed estimators
     balance: Balance
-    level: float  # of the intervals
     # rows of treated and of control: all; left out for their propensity; and without a match
     counts: tuple[int, int]
     trimmed: tuple[int, int]
@@ -123,7 +122,7 @@ class EffectTable(Readable):
         )
         read = (
             f"Treated and control: the {word} were all treated, or none. Low and high: "
-            f"{100 * self.level:g} % interval, normal; errors know that propensities are estimates."
+            "95 % interval, normal; errors know that propensities are estimates."
         )
         return Table(
             title="Effect of a treatment: {:,} treated and {:,} control rows".format(*self.counts),
@@ -136,11 +135,9 @@ class EffectTable(Readable):
         )
 
 
-def effects_of(
-    fit: RegressionFit, *, turn: Matrix, features: Sequence[Feature], level: float = 0.95
-) -> EffectTable:
+def effects_of(fit: RegressionFit, *, turn: Matrix, features: Sequence[Feature]) -> EffectTable:
     """Read effects, and their balance in raw columns, by M = F_i G_i, of shape (m, m)."""
-    columns = table_of(fit, turn=turn, features=features, level=level).columns  # or columns depend
+    columns = table_of(fit, turn=turn, features=features).columns  # or columns depend
     found, back = fit.effects, np.linalg.inv(to_raw(turn, columns, first=0))
     if found is None:
         raise EstimateError(
@@ -155,20 +152,19 @@ def effects_of(
         sizes=found.sizes,
     )
     return EffectTable(
-        effects=tuple(_effects(found, level=level)),
+        effects=tuple(_effects(found)),
         balance=balance,
-        level=level,
         counts=(fit.n_events, fit.n_rows - fit.n_events),
         trimmed=found.trimmed,
         unmatched=found.unmatched,
     )
 
 
-def _effects(found: EffectFit, *, level: float) -> Iterator[Effect]:
+def _effects(found: EffectFit) -> Iterator[Effect]:
     from scipy.stats import norm
 
     treated, control, errors = found.means.T
-    gains, reach = treated - control, norm.ppf((1 + level) / 2) * errors
+    gains, reach = treated - control, norm.ppf(0.975) * errors
     tails = 2 * norm.sf(np.abs(gains) / np.where(errors > 0, errors, np.nan))
     figures = [treated, control, gains, errors, gains - reach, gains + reach, tails]
     names = (
