@@ -157,7 +157,6 @@ def test_export_writes_a_few_lines_that_stand_for_the_model_and_are_as_near_as_t
     for word in (
         "A line that stands for the log-odds of class yes: 200 rows",
         f"R2 {found['fidelity']:.3f}",
-        f"{100 * found['agreement']:.1f} %",
     ):
         assert word in shown.replace("\n", " ")
     ran.refused("export icu.toml --of no", "--of is of a surrogate")

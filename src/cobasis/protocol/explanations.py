@@ -140,9 +140,8 @@ class Explained:
         return Attributions(explained=self.word, names=names, values=values, base=base)
 
     def surrogate(self, rows: Matrix) -> Surrogate:
-        told: Any = {"features": self.agreement.features, "explained": self.word}
-        classes = self.agreement.task == "classification"
-        return surrogate(self.number(rows), rows, classes=classes, **told)
+        told = self.number(rows)
+        return surrogate(told, rows, features=self.agreement.features, explained=self.word)
 
 
 class Explaining(ABC):

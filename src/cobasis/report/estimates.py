@@ -43,7 +43,6 @@ Drawn = dict[str, tuple[str, str, Figure]]
 
 
 def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
-    """Write a table as a page, as CSV and as LaTeX, with its forest; return the page's place."""
     about = "Of a number per agreed scale, so that all fit one axis."
     drawn: Drawn = {"forest.svg": ("Effects and their intervals", about, forest(table))}
     if table.shares:
@@ -128,13 +127,8 @@ def forest(table: CoefficientTable) -> Figure:
     axes.set_xlim(float(drawn(left)), float(drawn(right)))
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.set_yticks(places, names, fontsize=_SMALL)
-    figures = zip(*map(drawn, (middle, low, high)), strict=True)
-    beside = axes.secondary_yaxis("right")
-    written = ["{:.3g} ({:.3g} to {:.3g})".format(*each) for each in figures]
-    beside.set_yticks(places, written, fontsize=_SMALL)
-    for side in (axes, beside):
-        side.tick_params(axis="y", length=0)
-        side.spines[["top", "left", "right"] if side is axes else ["right"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
     axes.set_xlabel(f"{table.effect}, 95 % interval", fontsize=_SMALL)
     return figure
 

@@ -108,22 +108,19 @@ class Surrogate(Readable):
     )  # slopes by a unit, of most weight first
     n_rows: int
     fidelity: float  # R2
-    agreement: float | None  # how often on the same side of 0; None of what is no class
 
     def table(self) -> Table:
-        near = f"On rows that it was not fitted to it meets the model with R2 {self.fidelity:.3f}"
-        if self.agreement is not None:
-            near += f", and the side of 0 in {100 * self.agreement:.1f} %"
+        near = f"On rows that it was not fitted to it meets the model with R2 {self.fidelity:.3f}."
         return Table(
             title=f"A line that stands for the {self.explained}: {self.n_rows:,} rows",
             header=("largest first", "a unit"),
             rows=[(name, f"{value:.4g}") for name, value in self.lines[:MOST_ROWS]],
-            notes=(f"{near}.",),
+            notes=(near,),
         )
 
 
 def surrogate(
-    given: Matrix, table: Matrix, *, features: Sequence[Feature], explained: str, classes: bool
+    given: Matrix, table: Matrix, *, features: Sequence[Feature], explained: str
 ) -> Surrogate:
     """Fit a line to what a model gives of encoded rows: interpretable DC."""
     from sklearn.linear_model import RidgeCV
@@ -149,5 +146,4 @@ def surrogate(
         lines=tuple((columns[at].name, float(slopes[at])) for at in order),
         n_rows=len(table),
         fidelity=float(r2_score(given, told)),
-        agreement=float(np.mean((told > 0) == (given > 0))) if classes else None,
     )

@@ -84,8 +84,6 @@ class Balance(Readable):
 
 @dataclass(frozen=True, kw_only=True)
 class EffectTable(Readable):
-    """A treatment's effects with intervals, the overlap of its groups, and their balance."""
-
     effects: tuple[Effect, ...]  # in the order of the agreed estimators
     balance: Balance
     # rows of treated and of control: all; left out for their propensity; and without a match

@@ -81,8 +81,6 @@ def halved(times: Vector, shares: Vector) -> float | None:
 
 @dataclass(frozen=True)
 class LogRank:
-    """Whether groups have one hazard: chi-squared, its degrees of freedom, and p."""
-
     chi_squared: float
     degrees: int
     p: float
