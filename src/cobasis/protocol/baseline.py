@@ -90,10 +90,10 @@ class TableLayout(AnyLayout):
         groups = labels if labels.dtype.names is None else labels[VALUE]
         return np.concatenate([whole[groups == at].sum(axis=0) for at in range(self.n_groups)])
 
-    def small_cells(self, sums: Integers, *, few: int) -> int:
+    def small_cells(self, sums: Integers) -> int:
         cells = np.hstack([each for *_, each in self.parts(sums)]) >> self.bits
         left = self.leavers(sums).sum(axis=1)  # in each interval, by groups
-        return n_small(np.hstack([cells, left]), few=few)
+        return n_small(np.hstack([cells, left]))
 
 
 def _summands(column: Matrix, each: NumericFeature, *, n_bins: int) -> Matrix:

@@ -116,7 +116,7 @@ class NewtonLayout(AnyLayout):
             found += adds(self, ones, level[here], labels=labels[here])
         return found
 
-    def small_cells(self, sums: Integers, *, few: int, words: Integers) -> int:
+    def small_cells(self, sums: Integers, *, words: Integers) -> int:
         """Count cells that some rows have, and fewer than a few, in sums at weights of zero.
 
         Those are outcomes of an interval, and pairs of words, or of a word and a class; of a
@@ -128,7 +128,7 @@ class NewtonLayout(AnyLayout):
         if binary:
             more, half = words @ read.sums[1 : 1 + self.width], np.diagonal(tables[0]) / 2
             found += [half + more, half - more]
-        return n_small(np.rint(np.concatenate([*found, read.leavers])), few=few)
+        return n_small(np.rint(np.concatenate([*found, read.leavers])))
 
     def leavers(self, sums: Integers) -> Integers:
         """Return who dies in each interval; then who is followed to each, and to the end."""

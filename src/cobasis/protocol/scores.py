@@ -121,10 +121,10 @@ class ScoreLayout(AnyLayout):
             return np.asarray(np.argmax(outputs, axis=1) != labels, dtype=np.float64)
         return np.square(_placed(outputs[:, 0], labels, *self.between)[0])
 
-    def small_cells(self, sums: Integers, *, few: int) -> int:
+    def small_cells(self, sums: Integers) -> int:
         first = 2 + self.n_classes + len(TEMPERATURES)
         cells = sums[first : self.n_words_of_scores] if self.n_classes else sums[:0]
-        return n_small(cells, few=few)
+        return n_small(cells)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -129,7 +129,7 @@ class SumsParty(Explaining):
                     groups=np.repeat(np.arange(len(widths)), widths),
                     stream=self._key.stream("importance"),
                 )
-        self.small_cells = layout.small_cells(found, few=_FEW)
+        self.small_cells = layout.small_cells(found)
         return self._hidden(found, layout, exchange=2, model=model)
 
     def _hidden(
@@ -251,15 +251,11 @@ def _over(
         return sum(rows.over(added, step="adding up"), np.zeros(n_words, dtype=np.int64))
 
 
-_FEW = 5
-"""People of a cell of a table who stand out."""
-
-
 def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
     """Count the cells of few people in two-way tables of words and classes; None without tables."""
     layout, columns = sums_terms.layout_of(agreement), encoded_columns(agreement.features)
     if isinstance(layout, TableLayout):
-        return layout.small_cells(sums, few=_FEW)
+        return layout.small_cells(sums)
     kinds = [isinstance(each.feature, CategoryFeature) for each in columns]
     of = [each.of or (at,) for at, each in enumerate(columns)]  # of products of words, too
     ones = np.eye(1 + len(columns), dtype=np.int64)
@@ -270,7 +266,7 @@ def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
             words.append(ones[0] - np.sum(own, axis=0, dtype=np.int64))
     if isinstance(layout, NewtonLayout):
         picked = np.array(words, dtype=np.int64).reshape(-1, len(ones))
-        return layout.small_cells(sums, few=_FEW, words=picked) if words or layout.grid else None
+        return layout.small_cells(sums, words=picked) if words or layout.grid else None
     tables = zip(sums_terms.terms_of(agreement).maps, layout.tables(sums), strict=True)
     table = next((table for each, table in tables if isinstance(each, Columns) and words), None)
     if table is None:
@@ -278,4 +274,4 @@ def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
     classes = np.eye(len(table), dtype=np.int64)[len(ones) :][: None if layout.one_hot else 0]
     places = np.vstack([np.pad(words, ((0, 0), (0, len(table) - len(ones)))), classes])
     cells = np.triu(places @ table @ places.T) >> 2 * layout.bits
-    return n_small(cells, few=_FEW)
+    return n_small(cells)

@@ -28,6 +28,9 @@ Integers = npt.NDArray[np.int64]
 
 FORMAT = "cobasis/sums/1"
 SIGNED_BITS, _EXACT_BITS = 62, 53
+FEW = 5
+"""People of a cell of a table who stand out; registers commonly forbid to publish such cells."""
+
 _ROUNDING = 1e-9
 """How far beyond 1 a number may be, and a smallest eigenvalue below zero relative to the trace."""
 
@@ -201,7 +204,7 @@ def within(layout: Layout, words: Integers, *, noise: float) -> Total:
     return Total(layout=layout, n_rows=0, grams=grams)
 
 
-def n_small(counts: Integers, *, few: int) -> int:
+def n_small(counts: Integers, *, few: int = FEW) -> int:
     return int(np.count_nonzero((counts > 0) & (counts < few)))
 
 

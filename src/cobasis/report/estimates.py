@@ -79,13 +79,11 @@ def _write(
 
 
 def _records(table: CoefficientTable) -> Iterator[list[object]]:
-    ratio, compared = table.model != "ols", any(each.across for each in table.lines)
-    across = [f"across_{name}" for name in _ACROSS]
-    yield [*_OWN, *(_RATIO if ratio else ()), *(across if compared else ())]
+    ratio, across = table.model != "ols", _ACROSS if table.lines[-1].across else ()
+    yield [*_OWN, *(_RATIO if ratio else ()), *(f"across_{name}" for name in across)]
     for each in table.lines:
         told = [getattr(each, name) for name in _OWN]
-        told += each.ratio if ratio else ()
-        yield [*told, *([getattr(each.across, name, "") for name in _ACROSS] if compared else ())]
+        yield [*told, *(each.ratio if ratio else ()), *(getattr(each.across, x) for x in across)]
 
 
 def latex(table: Table) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
+
 from cobasis.algorithms.readable import Table
 from cobasis.protocol.baseline import BaselineTable, NumberSummary, Summary, WordSummary
-from cobasis.protocol.curves import Curves, GroupCurve
+from cobasis.protocol.curves import Curves
+from cobasis.protocol.totals import n_small
 from cobasis.report.pages import as_csv, as_svg, empty, plain, template, write_files
-
-FEW = 5  # registers commonly forbid to publish cells of fewer people
 
 FILE = "table.json"
 _WORDS = {"": "any other", None: "blank"}
@@ -44,19 +45,15 @@ def _curves(found: Curves) -> Iterator[list[str]]:
         return
     told = (f"{sum(each.events):,}" for each in found.groups)
     yield [f"had '{found.event}' up to {found.times[-1]:g}", *told, ""]
-    yield ["  median (95 % interval)", *map(median_of, found.groups), ""]
+    found_at = ((each.median, each.median_low, each.median_high) for each in found.groups)
+    told = ("{} ({} to {})".format(*map(_figure, each)) for each in found_at)
+    yield ["  median (95 % interval)", *told, ""]
     for means in zip(*(each.means for each in found.groups), strict=True):
         told = (f"{_figure(each.mean)} ({_figure(each.error)})" for each in means)
         yield [f"  mean up to {means[0].until:g} (error)", *told, ""]
     if (test := found.log_rank) is not None:
         p = f"p = {test.p:.4f}" if test.p >= _SMALL else f"p < {_SMALL}"
         yield ["  log-rank test", f"chi2 {test.chi_squared:.2f}, df {test.degrees}, {p}", *blank]
-
-
-def median_of(each: GroupCurve) -> str:
-    """Say when half of a group had the event, with an interval; a dash where that is not known."""
-    ends = f"{_figure(each.median_low)} to {_figure(each.median_high)}"
-    return f"{_figure(each.median)} ({ends})"
 
 
 def _number(each: NumberSummary, n_rows: tuple[int, ...], *, apart: str) -> Iterator[list[str]]:
@@ -80,11 +77,10 @@ def _share(count: int, n_rows: int) -> str:
 
 
 def small_cells(table: BaselineTable) -> int:
-    cells = [
+    cells = (
         each.bins if isinstance(each, NumberSummary) else each.counts for each in table.columns
-    ]
-    counts = chain(table.n_rows, *chain(*cells))
-    return sum(0 < count < FEW for count in counts)
+    )
+    return n_small(np.array([*table.n_rows, *chain(*chain(*cells))]))
 
 
 def write_table(table: BaselineTable, folder: Path) -> Path:
