@@ -50,9 +50,16 @@ def leading_directions(
     wanted = size(widths.values())
     gain = float(np.sqrt(np.mean([gains[party] for party in images])))
     found = of_columns(together, wanted) if gram is None else of_gram(gram, wanted)
-    if found is None:
+    if found is None:  # without squaring anything
         again = [together] if gram is None else tables()
-        found = _precisely(again, shape=(n_rows, sum(widths.values())), wanted=wanted)
+        whole = reduce(stacked, (table.T for table in again))
+        precise = right_singular(whole, shape=(n_rows, sum(widths.values())))
+        if wanted > (rank := len(precise.singular_values)):
+            raise DimensionError(
+                f"all anchor images together have rank {rank}, so there are no {wanted} directions "
+                "for a target. Agree on fewer components."
+            )
+        found = precise.first(wanted)
     return found, gain
 
 
@@ -66,15 +73,3 @@ def _wide(tables: Iterator[Matrix]) -> Iterator[Matrix]:
             held.clear()
     if held:
         yield np.hstack(held)
-
-
-def _precisely(tables: Iterable[Matrix], *, shape: tuple[int, int], wanted: int) -> Leading:
-    """Return the leading left singular vectors and values without squaring anything."""
-    found = right_singular(reduce(stacked, (table.T for table in tables)), shape=shape)
-    rank = len(found.singular_values)
-    if wanted > rank:
-        raise DimensionError(
-            f"all anchor images together have rank {rank}, so there are no {wanted} directions "
-            "for a target. Agree on fewer components."
-        )
-    return found.first(wanted)
