@@ -80,10 +80,7 @@ REFUSED = [
     ("isometric", {"n_rows": 2}, AnchorError, r"not 2 for 3.*n_anchor_rows=3.*\[CB201\]"),
     ("isometric", MANY, AnchorError, r"8193 features.*8192.*anchor='gaussian'.*\[CB201\]"),
     ("orthogonal", {}, OptionError, r"anchor 'orthogonal' does not exist.*\[CB107\]"),
-    *(
-        ("gaussian", {"key": key}, SecretError, r"a seed that the analyst can guess.*\[CB301\]")
-        for key in (42, "42", b"42", bytes(16))
-    ),
+    ("gaussian", {"key": 42}, SecretError, r"a seed that the analyst can guess.*\[CB301\]"),
     ("gaussian", {"public_rows": np.ones((4, 3))}, AnchorError, "'gaussian' takes no public rows"),
     ("public", {}, AnchorError, r"'public' needs public rows.*\[CB201\]"),
     ("smote", {}, AnchorError, r"'smote' needs public rows.*\[CB201\]"),

@@ -36,8 +36,8 @@ def passes_for(
     if cluster is None:
         yield FilePasses(report, folder=folder)
         return
-    if not FAMILIES[model].on_cluster:
-        others = ", ".join(name for name, row in FAMILIES.items() if row.on_cluster)
+    if not FAMILIES[model].additive:
+        others = ", ".join(name for name, row in FAMILIES.items() if row.additive)
         raise OptionError(
             f"model='{model}' is not trained on a cluster, since its fit is no sum over blocks. "
             f"Train without --cluster, or choose one of {others}."

@@ -46,8 +46,7 @@ class Family:
     # of what is searched by folds; empty where scikit-learn does not fit the family
     grid: Mapping[str, list[Any]] = field(default_factory=dict)
     carries_rows: bool = False
-    on_cluster: bool = False  # its passes are sums
-    mixes: bool = False  # a party may mix it with a model of its own
+    additive: bool = False  # from sums over rows: on a cluster too; a party may mix it with its own
     by_sums: bool = False  # a table that masked totals give as well
     logarithmic: bool = False  # a table of the log of a rate, or of a hazard
 
@@ -57,12 +56,11 @@ FAMILIES: dict[ModelName, Family] = {
         tasks=("classification",),
         chain="logistic",
         grid={"C": [0.01, 0.1, 1.0, 10.0, 100.0]},
-        on_cluster=True,
-        mixes=True,
+        additive=True,
     ),
-    "ridge": Family(chain="linear", on_cluster=True, mixes=True),
+    "ridge": Family(chain="linear", additive=True),
     "mlp": Family(chain="mlp", grid={"alpha": [1e-4, 1e-2, 1.0]}),
-    "rff": Family(chain="rff", on_cluster=True, mixes=True),
+    "rff": Family(chain="rff", additive=True),
     "boosted_trees": Family(chain="boosted_trees", grid={"learning_rate": [0.03, 0.1]}),
     "xgboost": Family(chain="boosted_trees"),
     "svm": Family(chain=None, grid={"C": [0.1, 1.0, 10.0, 100.0]}, carries_rows=True),

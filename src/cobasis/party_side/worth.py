@@ -192,7 +192,7 @@ def fit_local(session: PartySession) -> Kind | None:
     agreement = session.agreement
     try:
         use = usable(session, model="common")
-        if not FAMILIES[AGREED_AS[use.model.family][0]].mixes:
+        if not FAMILIES[AGREED_AS[use.model.family][0]].additive:
             return None
         rows, labels = _own_rows(unseen(session, place, dataset=use.dataset))
         map_in = use.aligned(np.eye(agreement.n_features))  # F_i G_i

@@ -101,7 +101,7 @@ def model_without(analyst: "Analyst", returned: Return) -> Chain | None:
     model = AGREED_AS[like.family][0] if isinstance(like, Chain) else None
     if (
         model is None
-        or not FAMILIES[model].mixes
+        or not FAMILIES[model].additive
         or agreed.dp is not None
         or not 1 < len(rest) < MOST_PARTIES
     ):

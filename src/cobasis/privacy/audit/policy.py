@@ -239,7 +239,7 @@ def _models(facts: Facts) -> Finding:
         f"What may come back is {', '.join(facts.models)}, as a checked model file: weights, "
         "no records, nothing that could run by itself."
     )
-    mixed = [name for name in facts.models if FAMILIES[name].mixes]
+    mixed = [name for name in facts.models if FAMILIES[name].additive]
     if mixed and facts.guarantee is None:
         words += (
             f" With {' or '.join(mixed)}, and where three to twenty parties take part, each also "
