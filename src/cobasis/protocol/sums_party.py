@@ -229,9 +229,12 @@ class SumsParty(Explaining):
             raise StepError(f"party '{self.name}' has no model yet. Call accept() first.")
         return self._model
 
+    def transform(self, rows: npt.ArrayLike) -> Matrix:
+        """Encode rows as the model takes them, for the estimators too: a frame there is none."""
+        return encode(rows, self.agreement.features, party=self.name)
+
     def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
-        table = encode(rows, self.agreement.features, party=self.name)
-        return decode_labels(self.model.predict(table), self.agreement)
+        return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
 
 
 def _over(
