@@ -44,11 +44,6 @@ class GOPP(Rotates):
     ----------
     ODC paper (arXiv v4), Appendix B, Algorithm 2; Ling (2023), generalised power method;
     O'Donoghue and Candes (2015), when to drop momentum.
-
-    Examples
-    --------
-    >>> GOPP()
-    GOPP(tolerance=1e-09, max_iterations=1000, momentum=True)
     """
 
     tolerance: float = 1e-9

@@ -36,11 +36,6 @@ class Imakura(Solves):
     References
     ----------
     Imakura and Sakurai; ODC paper, Algorithm 2, eq. (27), Theorem 4.3.
-
-    Examples
-    --------
-    >>> Imakura(factor="sigma")
-    Imakura(factor='sigma', scale='measured')
     """
 
     factor: Literal["identity", "sigma"] | Matrix = "identity"

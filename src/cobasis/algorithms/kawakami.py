@@ -41,11 +41,6 @@ class Kawakami(Solves):
     References
     ----------
     Kawakami, Takano and Imakura; ODC paper, Algorithm 3, eq. (47). Weighting: ODC paper, arXiv v4.
-
-    Examples
-    --------
-    >>> Kawakami(weighting="eigen")
-    Kawakami(weighting='eigen', scale='measured')
     """
 
     weighting: Literal["none", "eigen"] = "none"

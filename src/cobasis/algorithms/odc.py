@@ -31,11 +31,6 @@ class ODC(Rotates):
     ----------
     Nosaka et al., Algorithm 4, Theorem 5.3, eq. (71) (ODC paper; its text prints
     ``A_i' A_i O`` in places, which aligns nothing).
-
-    Examples
-    --------
-    >>> ODC(reference="north")
-    ODC(reference='north', rotation=None)
     """
 
     reference: str | None = None

@@ -39,11 +39,6 @@ class Whitened:
     References
     ----------
     No paper has it; decision record 0007 in ``docs/decisions``.
-
-    Examples
-    --------
-    >>> Whitened()
-    Whitened(reference=None, scale=1.0)
     """
 
     fit_kind: ClassVar[FitKind] = "whitened rotation"
