@@ -42,7 +42,8 @@ def polar(matrices: Matrix) -> PolarFactor:
     if orthogonal:
         lengths = np.sqrt(squares)
         rotation = stack / lengths[:, None, :]
-        orthogonal = np.sum(_excess(rotation) ** 2) <= _ORTHOGONAL**2
+        excess = rotation.mT @ rotation - np.eye(stack.shape[-1])
+        orthogonal = np.sum(excess**2) <= _ORTHOGONAL**2
     if not orthogonal:
         # Products and one eigh of a whole stack take a third of the time of an SVD a matrix. With
         # M'M = V L V' the columns of M V are orthogonal but for rounding, and at unit length
@@ -71,15 +72,9 @@ def _corrected(columns: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     values = np.linalg.norm(columns, axis=-2)
     lengths = np.where(values > 0, values, 1.0)
     unit = columns / lengths[:, None, :]
-    excess = _excess(unit)
+    excess = unit.mT @ unit - np.eye(columns.shape[-1])
     defects = np.linalg.norm(excess, axis=(-2, -1))
     excess *= lengths[:, :, None]
     excess /= lengths[:, :, None] + lengths[:, None, :]
     unit -= unit @ excess
     return unit, values, defects
-
-
-def _excess(columns: Matrix) -> Matrix:
-    """Return ``X'X - I``."""
-    excess: Matrix = columns.mT @ columns - np.eye(columns.shape[-1])
-    return excess

@@ -235,8 +235,7 @@ def noise_for(
     marks = hashlib.sha256()
     for each in rows.over(_marks, step="binding the noise to the rows"):
         marks.update(each)
-    told = _of_labels(rows.labels())
-    digests = (agreement.digest(), basis.digest(), marks.digest(), told)
+    digests = (agreement.digest(), basis.digest(), marks.digest(), _of_labels(rows.labels()))
     n_classes = len(agreement.classes)
     return Noising(terms=terms, basis=basis, key=key, n_classes=n_classes, digests=digests)
 
