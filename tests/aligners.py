@@ -99,7 +99,6 @@ ALIGNERS = (
     Row(name="gopp", method=GOPP, turns=True, order_slack=STILL),
     Row(name="whitened", method=Whitened, options=FIRST),
     Row(name="imakura", method=Imakura),
-    Row(name="imakura-sigma", method=Imakura, options={"factor": "sigma"}),
     Row(name="kawakami", method=Kawakami),
     Row(name="kawakami-weighted", method=Kawakami, options={"weighting": "eigen"}),
 )

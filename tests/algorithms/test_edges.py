@@ -135,7 +135,6 @@ OPTIONS = [
     (ODC(rotation=np.eye(5)[:, :4]), OrthonormalityError, r"is not orthogonal.*\[CB202\]"),
     (ODC(rotation=np.eye(3)), ShapeError, "rotation has 3 columns"),
     (ODC(reference="p9"), UnknownPartyError, r"reference 'p9' is not among .*\[CB304\]"),
-    (Imakura(factor="sgima"), OptionError, r"factor='sgima' is not known.*\[CB107\]"),
     (Imakura(factor=np.ones((5, 4))), OptionError, r"shape \(5, 4\) and rank 1.*\[CB107\]"),
     (Imakura(factor=np.diag([1.0, 1, 1, 0])), OptionError, r"shape \(4, 4\) and rank 3.*\[CB107\]"),
     (Kawakami(weighting="eigne"), OptionError, r"weighting='eigne' is not known.*\[CB107\]"),

@@ -58,11 +58,6 @@ class Fit:
     determination: float
 
 
-def require_word(word: object, known: tuple[str, ...], *, option: str) -> None:
-    if word not in known:
-        raise OptionError(f"{option}={word!r} is not known. Choose one of {', '.join(known)}.")
-
-
 def with_scale(rows: Matrix, *, gain: float, scale: Scale) -> Matrix:
     """Give a target its one global scalar, so that methods differ in shape and not in size."""
     # The gain is what the anchor makes of a unit vector, measured or given; l such columns have

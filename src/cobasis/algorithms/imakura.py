@@ -1,12 +1,11 @@
 """Imakura-DC: least squares onto the leading directions of all images (ODC paper, Algorithm 2)."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from cobasis.algorithms import Scale
-from cobasis.algorithms.fits import Solves, Target, require_word, with_scale
+from cobasis.algorithms.fits import Solves, Target, with_scale
 from cobasis.algorithms.images import Images
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.errors import OptionError
@@ -21,8 +20,8 @@ class Imakura(Solves):
 
     Parameters
     ----------
-    factor : {"identity", "sigma"} or ndarray of shape (n_components, n_components)
-        R, invertible. ``"sigma"`` is the diagonal of singular values.
+    factor : ndarray of shape (n_components, n_components), optional
+        R, invertible; by default the identity.
     scale : float, "measured" or "paper"
         The one global scalar; ``"paper"`` leaves U R as it is, of size 1/sqrt(a).
 
@@ -38,26 +37,22 @@ class Imakura(Solves):
     Imakura and Sakurai; ODC paper, Algorithm 2, eq. (27), Theorem 4.3.
     """
 
-    factor: Literal["identity", "sigma"] | Matrix = "identity"
+    factor: Matrix | None = None
     scale: Scale = "measured"
 
     def target(self, images: Images, *, workers: int | None = None) -> Target:
         """Take the leading left singular vectors, times R."""
         found, gain = leading_directions(images, size=min, workers=workers)
-        rows = found.directions @ self._right_factor(found.singular_values)
+        rows = found.directions
+        if self.factor is not None:
+            given, size = as_matrix(self.factor, name="factor"), rows.shape[1]
+            rank = int(np.linalg.matrix_rank(given))
+            if given.shape != (size, size) or rank < size:
+                raise OptionError(
+                    f"factor has shape {given.shape} and rank {rank}, so it is no invertible "
+                    f"{size} x {size} matrix and would lose directions. Leave it out, or draw "
+                    "another."
+                )
+            rows = rows @ given
         rows = with_scale(rows, gain=gain, scale=self.scale)
         return Target(rows=rows, shaped_by=tuple(images))
-
-    def _right_factor(self, values: Matrix) -> Matrix:
-        size = len(values)
-        if isinstance(self.factor, str):
-            require_word(self.factor, ("identity", "sigma"), option="factor")
-            return np.eye(size) if self.factor == "identity" else np.diag(values)
-        given = as_matrix(self.factor, name="factor")
-        rank = int(np.linalg.matrix_rank(given))
-        if given.shape != (size, size) or rank < size:
-            raise OptionError(
-                f"factor has shape {given.shape} and rank {rank}, so it is no invertible "
-                f"{size} x {size} matrix and would lose directions. Leave it out, or draw another."
-            )
-        return given

@@ -6,9 +6,10 @@ from typing import Literal
 import numpy as np
 
 from cobasis.algorithms import Scale
-from cobasis.algorithms.fits import Solves, Target, require_word, with_scale
+from cobasis.algorithms.fits import Solves, Target, with_scale
 from cobasis.algorithms.images import Images
 from cobasis.algorithms.stacked import leading_directions
+from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix
 
 _NO_SPREAD = 1e-8
@@ -48,7 +49,8 @@ class Kawakami(Solves):
 
     def target(self, images: Images, *, workers: int | None = None) -> Target:
         """Average the parties' canonical directions on the anchor."""
-        require_word(self.weighting, ("none", "eigen"), option="weighting")
+        if self.weighting not in {"none", "eigen"}:
+            raise OptionError(f"weighting={self.weighting!r} is not known. Choose none or eigen.")
         found, gain = leading_directions(images, size=min, orthonormalised=True, workers=workers)
         values = found.singular_values
         rows = found.directions / values
