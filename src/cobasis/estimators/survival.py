@@ -106,16 +106,15 @@ class CollaborativeSurvival(CollaborativeTransformer):
 
     def _labels(self, y: npt.ArrayLike | None, *, n_rows: int) -> Array:
         given = np.asarray(y)
-        kinds = {given.dtype[name].kind: name for name in given.dtype.names or ()}
-        if len(kinds) != 2 or kinds.keys() - set("biuf") or "b" not in kinds:  # noqa: PLR2004
+        names = given.dtype.names or ()
+        if "".join(given.dtype[name].kind for name in names) not in {"bf", "bi", "bu"}:
             raise LabelError(
                 f"y has dtype {given.dtype}, and survival takes a structured array of two fields: "
                 "booleans, whether the event was seen, and times. Make it with "
                 "sksurv.util.Surv.from_arrays(event, time)."
             )
         found = np.empty(len(given), dtype=_KIND)
-        found["event"] = given[kinds.pop("b")]
-        found[VALUE] = given[next(iter(kinds.values()))]
+        found["event"], found[VALUE] = (given[name] for name in names)
         label_column(found[VALUE], n_rows=n_rows, estimator=type(self).__name__)
         if not np.all((found[VALUE] > 0) & (found[VALUE] < np.inf)):
             raise LabelError("y has times that are no finite number above 0. Correct or drop them.")
