@@ -21,12 +21,6 @@ from party_side.sites import PEOPLE, consortium
 from protocol.consortium import NAMES, tables
 
 RECORDED = Path(__file__).with_suffix(".json")
-OPTIONS = {
-    **dict.fromkeys(("aligner", "anchor", "basis", "model", "task"), "magic"),
-    "n_components": 99,
-    "n_anchor_rows": 2,
-    "public_rows": [[1.0] * 6] * 9,
-}
 ODD = {
     "one row": lambda X, y: (X[:1], y[:1]),
     "no row": lambda X, y: (X[:0], y[:0]),
@@ -52,10 +46,7 @@ def simulated(change, parties=("west",), **options):
 
 
 def at_simulate():
-    found = {
-        f"a wrong {word}": simulated(lambda *same: same, **{word: value})
-        for word, value in OPTIONS.items()
-    }
+    found = {}
     for kind, change in ODD.items():
         for basis in ("svd", "pca", "lpp", "haar", "consensus"):
             found[f"{kind}, at one party, {basis}"] = simulated(change, basis=basis)
