@@ -171,7 +171,7 @@ def test_what_lies_here_and_is_new_is_taken_and_what_is_damaged_is_named(sealed)
     came = Path("icu.north.1-return")
     whole = Path("outbox", came).read_bytes()
     came.write_bytes(whole[:-1])
-    why = "Refused icu.north.1-return: SealError: 'icu.north.1-return' cannot be"
+    why = "Refused icu.north.1-return: SealError: the bundle 'icu.north.1-return': what"
     sealed.refused("accept icu.toml", why, "Accepted the news of", code=3)
     came.write_bytes(whole)
     found = sealed.json("accept icu.toml")

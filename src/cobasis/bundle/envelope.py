@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -104,16 +103,6 @@ def open_in_memory(
     return manifest, b"".join(read.pieces(manifest.parts[0])), digest
 
 
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Name the file in what a key says, which sees a stream."""
-    try:
-        yield
-    except SealError as error:
-        told = str(error.args[0]).replace("what was sealed", f"'{path.name}'", 1)
-        raise SealError(told) from None
-
-
 class _Read:
     def __init__(self, path: Path, plain: BinaryIO, *, max_bytes: int) -> None:
         self.path, self.plain, self._most = path, plain, max_bytes
@@ -127,16 +116,22 @@ class _Read:
         with opened(self.path) as (file, stamp):
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             file.seek(0)
-            with explained(f"{self.what} cannot be opened", advice=WRITABLE), _named(self.path):
-                unseal(cast("BinaryIO", file), self.plain)
+            with explained(f"{self.what} cannot be opened", advice=WRITABLE):
+                self.unseal_with(unseal, cast("BinaryIO", file))
             if file.read(1):
                 raise SealError(
                     f"{self.what} is longer than its seal. Have it copied, or sent, once more."
                 )
             refuse_changed(Stamp.of(os.fstat(file.fileno())), stamp, what=self.what)
         refuse_changed(stamp_of(self.path), stamp, what=self.what)
-        self.plain.seek(0)
         return digest
+
+    def unseal_with(self, unseal: Unseal, file: BinaryIO) -> None:
+        try:
+            unseal(file, self.plain)
+        except SealError as error:  # of a key, which sees a stream
+            raise SealError(f"{self.what}: {error.args[0]}") from None
+        self.plain.seek(0)
 
     def signed(
         self, signers: Mapping[str, PublicIdentity]
@@ -234,11 +229,10 @@ def inspect_bundle(
     seal = look(path)
     if unseal is None:
         return Inspected(seal=seal, manifest=None, signature="not checked")
-    head = _Head()
-    with opened(path) as (file, _), _named(path):
-        unseal(cast("BinaryIO", file), head)
-    head.seek(0)
-    manifest, sender, good = _Read(path, head, max_bytes=0).signed(signers or {})
+    read = _Read(path, _Head(), max_bytes=0)
+    with opened(path) as (file, _):
+        read.unseal_with(unseal, cast("BinaryIO", file))
+    manifest, sender, good = read.signed(signers or {})
     state: SignatureState = "not checked" if signers is None else "not enrolled"
     if sender is not None:
         state = "good" if good else "wrong"

@@ -209,13 +209,13 @@ def row_of_text(source: Source, name: str) -> int | None:
 def refuse_absent(source: Source, names: Sequence[str], *, labels: str | None, party: str) -> None:
     schema = source.schema
     refuse_names([name for name in names if name in schema], names, party=party)
-    if labels is not None and labels not in schema:
+    if labels is None:
+        return
+    if labels not in schema:
         raise LabelError(
             f"{source.what} has no column '{labels}' for the labels. Give the name of one of its "
             "columns."
         )
-    if labels is None:
-        return
     kind = nw.from_native(source.frame).collect_schema()[labels]
     # without a value labels are counted as missing; in a frame of polars an object is anything
     if kind != nw.Unknown and (kind == nw.Object or not is_wordlike(kind)):
