@@ -1,12 +1,12 @@
 """Upload files for the tests."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
 from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.uploads import UploadFile, open_payload
+from cobasis.bundle.uploads import StoredTable, UploadFile, open_payload
 from cobasis.protocol.messages import Upload
 
 DIGEST, TAG = bytes(range(32)), bytes(range(32, 64))
@@ -69,12 +69,6 @@ def file_of(header, numbers=b"", *, length=None):
 
 def read_upload(path):
     payload = open_payload(path)
-    return Upload(
-        party=payload.party,
-        agreement_digest=payload.agreement_digest,
-        anchor_tag=payload.anchor_tag,
-        rows=payload.rows[:],
-        labels=None if payload.labels is None else payload.labels[:],
-        anchor_image=payload.anchor_image[:],
-        simulated=payload.simulated,
-    )
+    found = {each.name: getattr(payload, each.name) for each in fields(payload)}
+    read = {name: each[:] for name, each in found.items() if isinstance(each, StoredTable)}
+    return Upload(**found | read)

@@ -4,11 +4,8 @@ import os
 import stat
 import sys
 
-import numpy as np
 import pytest
-from safetensors import safe_open
 
-from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.disk.whole import (
     PART,
     WholeFile,
@@ -158,24 +155,3 @@ def test_a_disk_that_is_too_small_says_so_before_the_first_byte(tmp_path):
     with pytest.raises(DiskError, match=r"\(9,\d{3},.* bytes are needed\): (File too|No).*CB601"):
         WholeFile(tmp_path / "north", n_bytes=sys.maxsize)
     assert list(tmp_path.iterdir()) == []
-
-
-TABLES = {
-    "wide": np.arange(12.0).reshape(3, 4)[:, ::2].T,
-    "narrow": np.arange(6, dtype=np.float32).reshape(3, 2),
-    "classes": np.array([2, 0, 1]),
-}
-
-
-def test_tables_come_back_in_their_order_and_dtypes_with_what_was_said_of_them(tmp_path):
-    metadata = {"run": "abc", "state": '{"steps": 3}'}
-    write_tables(tmp_path / "a", TABLES, metadata=metadata)
-    found, header = read_tables(tmp_path / "a")
-    assert list(found) == list(TABLES)
-    assert header.metadata == metadata
-    assert [each.name for each in tmp_path.iterdir()] == ["a"]
-    with safe_open(tmp_path / "a", framework="numpy") as file:
-        assert file.metadata() == metadata
-        for name, table in TABLES.items():
-            np.testing.assert_array_equal(found[name], table, strict=True)
-            np.testing.assert_array_equal(file.get_tensor(name), table, strict=True)
