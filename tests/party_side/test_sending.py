@@ -92,7 +92,8 @@ def test_the_same_people_get_the_stored_basis_or_no_span(make):
     forced = Forced(reason="the board asked for fewer numbers", by=("A. Curator", "B. Officer"))
     made, _ = sent_by(site, forced=forced)
     assert made.choice.span == "forced"
-    assert session.vault.history()[-1].reason == forced.reason
+    last = session.vault.history()[-1]
+    assert (last.reason, last.by) == (forced.reason, "A. Curator and B. Officer")
 
 
 def test_sending_names_the_file_to_vault_and_transcript(site):

@@ -1,7 +1,4 @@
-"""At whatever call the disk fails or the process dies: old state or new, and a retry works.
-
-Every write of a vault is a step from an old state to a new one.
-"""
+"""At whatever call the disk fails or the process dies: old state or new, and a retry works."""
 
 import shutil
 import tempfile

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cobasis.errors import OptionError, SpanReuseError
 from cobasis.protocol.plaintext import basis_columns
 from cobasis.vault.datasets import Changes, Forced, compare
-from vault.vaults import DIGEST, FEATURES, WHY, agree, choose, made_basis, open_vault, table, upload
+from vault.vaults import DIGEST, FEATURES, agree, choose, made_basis, open_vault, table, upload
 
 ROWS = st.lists(st.integers(0, 6), max_size=30)
 IDS = [f"{number:05d}" for number in range(30)]
@@ -85,21 +85,6 @@ def test_old_rows_in_a_round_of_other_sizes_are_refused_without_counting_them(us
         with pytest.raises(SpanReuseError, match=message) as refused:
             choose(used, table()[:13], **sizes)
         assert not {"30", "13", "17"} & set(str(refused.value).split())
-
-
-def test_a_fresh_span_over_old_rows_is_forced_with_a_reason_that_stays(used):
-    three = agree("icu-2027", n_components=3)
-    assert choose(used, table(), n_components=3, forced=WHY).span == "forced"
-    upload(used, table(), agreement=three, forced=WHY, seed=1)
-    upload(used, table(seed=1), forced=WHY)  # without need, which leaves no mark
-    first, second, third = used.history()
-    for fresh in (first, third):
-        assert (fresh.span, fresh.reason, fresh.by) == ("fresh", "", "")
-    told = ("forced", WHY.reason, "A. Curator and B. Officer", 3, "icu-2027")
-    assert told == (second.span, second.reason, second.by, second.n_components, second.round_id)
-    upload(used, table(), forced=WHY, seed=2)
-    assert same(choose(used, table()), made_basis(2))  # the last one that fits
-    assert [entry.number for entry in used.history()] == [1, 2, 3, 4]
 
 
 def test_forcing_needs_a_reason_and_two_people():
