@@ -1,7 +1,4 @@
-"""Bad rows and labels, through `simulate` and through `Party.prepare`: one coded error each.
-
-More forms of a table that is none stand in ``tests/linalg/test_arrays.py``.
-"""
+"""Bad rows and labels, through `simulate` and through `Party.prepare`: one coded error each."""
 
 import re
 
