@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NoReturn, Self
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, FiniteFloat, ValidationError, model_validator
 
 from cobasis.errors import BundleError, ClockError, ForeignBundleError, OptionError, ReplayError
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
@@ -55,9 +55,8 @@ def _printable(text: str) -> str:
 
 
 Words = Annotated[str, Field(max_length=1000), AfterValidator(_printable)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Told = bool | Whole | Number | Words | list[Words]  # what may stand behind a word of `told`
+Told = bool | Whole | FiniteFloat | Words | list[Words]  # what may stand behind a word of `told`
 
 
 class Manifest(Strict):

@@ -6,7 +6,6 @@ agreement and the anchor.
 """
 
 import math
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,14 +30,9 @@ from cobasis.tensor_header import MAX_NAME, Place, make_header
 class _Opened(NamedTuple):
     """A file whose header was read; every read refuses it when it is no longer that one."""
 
-    folder: str  # 20,000 files are in one, and its name is kept once; a Path would weigh as much
-    name: str
+    path: Path
     stamp: Stamp
     party: str
-
-    @property
-    def path(self) -> Path:
-        return Path(self.folder, self.name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,7 +54,7 @@ class StoredTable:
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
         """Read some rows: float64 as such, and as float32 whatever is smaller."""
         asked = slice(rows.start or 0, len(self) if rows.stop is None else rows.stop)
-        what = f"the file '{self.file.name}' of party '{self.file.party}'"
+        what = f"the file '{self.file.path.name}' of party '{self.file.party}'"
         part = part_of(self.place, asked, what=what)
         array: npt.NDArray[Any] = np.empty(part.shape, part.dtype)
         read_array(self.file.path, array, offset=part.offset, stamp=self.file.stamp, what=what)
@@ -113,7 +107,7 @@ def open_payload(path: Path) -> Payload:
     roles = about.label_columns.split(",")[1:]
     kind = record_type(dict.fromkeys(roles, "")) if about.label_columns else None
     _refuse_tables(header, scaled=about.int8_scale is not None, kind=kind)
-    file = _Opened(sys.intern(str(path.parent)), path.name, header.stamp, about.party)
+    file = _Opened(path, header.stamp, about.party)
     labels = header.places.get("labels")
     return Payload(
         party=about.party,

@@ -42,8 +42,9 @@ def read_header(path: Path, *, max_bytes: int = MAX_HEADER) -> Header:
         text = file.read(length)
     try:
         described, metadata = parse_header(text)
-        if is_name(metadata.get("party", "")):
-            what = f"the file '{path.name}' of party '{metadata['party']}'"
+        party = metadata.get("party", "")
+        if 0 < len(party) <= MAX_NAME and party.isprintable():  # so it can be shown on a terminal
+            what = f"the file '{path.name}' of party '{party}'"
         places = places_in(described, begin=PREFIX + length, size=stamp.size, dtypes=DTYPES)
     except ValueError as error:
         refuse(what, str(error))
@@ -82,11 +83,6 @@ def part_of(place: Place, rows: slice, *, what: str) -> Place:
     row = place.n_bytes // place.shape[0]
     shape = (stop - start, *place.shape[1:])
     return replace(place, shape=shape, offset=place.offset + start * row)
-
-
-def is_name(name: str) -> bool:
-    """Whether text can be a party's name, and be shown on a terminal."""
-    return 0 < len(name) <= MAX_NAME and name.isprintable()
 
 
 def refuse(what: str, reason: str) -> NoReturn:
