@@ -13,13 +13,7 @@ from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.agreement_file import read_agreement, seal, sealed_path
 from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.envelope import open_bundle
-from cobasis.bundle.messages import (
-    Enclosed,
-    consensus_in,
-    enclose,
-    enclose_upload,
-    return_in,
-)
+from cobasis.bundle.messages import Enclosed, consensus_in, enclose, enclose_upload, return_in
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.keys.identity import Identity
 from cobasis.protocol.exchanges import exchanges

@@ -17,13 +17,7 @@ from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import read_agreement, seal
 from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.envelope import open_bundle
-from cobasis.bundle.messages import (
-    Enclosed,
-    enclose,
-    enclose_return,
-    proposal_in,
-    upload_in,
-)
+from cobasis.bundle.messages import Enclosed, enclose, enclose_return, proposal_in, upload_in
 from cobasis.features.contract import CategoryFeature
 from cobasis.keys.identity import Identity
 from cobasis.party_side import session as session_module

@@ -9,13 +9,7 @@ import pytest
 
 from cobasis import ConsortiumSecret
 from cobasis.bundle.agreement_file import news_at
-from cobasis.errors import (
-    ForeignBundleError,
-    MessageError,
-    ReplayError,
-    SealError,
-    StepError,
-)
+from cobasis.errors import ForeignBundleError, MessageError, ReplayError, SealError, StepError
 from cobasis.party_side.accept import accept, accept_news, adopt, look_at
 from cobasis.party_side.predict import usable
 from cobasis.party_side.worth import score

@@ -82,8 +82,6 @@ def test_nothing_of_a_simulation_is_kept(vault):
         vault.begin_upload(choice, oblique, agreement=agree(), time=NOW)
     with pytest.raises(SecretError, match="came from a seed"):
         vault.round(agree()).join(ConsortiumSecret(b"s" * 32, simulated=True))
-    with pytest.raises(SecretError, match="came from a simulation"):
-        vault.round(agree()).adopt(consensus(simulated=True))
     assert vault.history() == ()
 
 

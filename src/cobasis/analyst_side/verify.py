@@ -16,20 +16,9 @@ from cobasis.bundle.agreement_file import news_at, read_agreement, sealed_agreem
 from cobasis.bundle.folders import FitFolder, UploadFolder
 from cobasis.bundle.transcript import Entry, verify_transcript
 from cobasis.disk.whole import file_digest, opened
-from cobasis.errors import (
-    CobasisError,
-    DiskError,
-    FileChangedError,
-    OptionError,
-    TranscriptError,
-)
+from cobasis.errors import CobasisError, DiskError, FileChangedError, OptionError, TranscriptError
 from cobasis.progress import Report, counted, silent
-from cobasis.protocol.signatures import (
-    Receipt,
-    SignedReceipt,
-    analyst_of,
-    check_receipt,
-)
+from cobasis.protocol.signatures import Receipt, SignedReceipt, analyst_of, check_receipt
 from cobasis.protocol.vertical import units_of
 
 Value = TypeVar("Value")

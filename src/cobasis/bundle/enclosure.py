@@ -25,8 +25,6 @@ STEP = 4096
 that its size tells the shapes of what is in it and nothing of the numbers."""
 
 _PIECE = 2**20
-_CHUNK, _TAG, _PER_RECIPIENT, _HEADER = 2**16, 16, 200, 4096
-"""Of age: what it adds to every chunk, for every recipient and once, or more."""
 
 
 def write_bundle(
@@ -61,7 +59,8 @@ def write_bundle(
     plain = len(start) + sum(part.n_bytes for part in manifest.parts)
     filling = bytes(-plain % STEP)
     plain += len(filling)
-    most = plain + (plain // _CHUNK + 1) * _TAG + len(recipients) * _PER_RECIPIENT + _HEADER
+    # age adds 16 bytes to every 64 kB, and less than 200 for every recipient
+    most = plain + plain // 4000 + 200 * len(recipients) + STEP
     with WholeFile(path, n_bytes=most) as file:
         # every part is read twice: what is signed stands before what it is over
         source = _Source(chain([start], *contents, [filling]))

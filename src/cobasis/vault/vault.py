@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from cobasis.algorithms.certificate import Evidence
-from cobasis.errors import SecretError, SpanReuseError, StepError, VaultError
+from cobasis.errors import SpanReuseError, StepError, VaultError
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.protocol.agreement import Agreement
@@ -289,11 +289,6 @@ class RoundRecords(Hidden):
         return ConsortiumSecret(record.arrays["key"].tobytes())
 
     def adopt(self, span: ConsensusSpan) -> None:
-        if span.simulated:
-            raise SecretError(
-                "this consensus came from a simulation, and a vault keeps those of real rounds "
-                "only. Have it made from real proposals."
-            )
         about = {
             "agreement_digest": span.agreement_digest.hex(),
             "anchor_tag": span.anchor_tag.hex(),
