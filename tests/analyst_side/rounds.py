@@ -15,11 +15,11 @@ from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import Enclosed, consensus_in, enclose, enclose_upload, return_in
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.keys.identity import Identity
 from cobasis.protocol.exchanges import exchanges
 from cobasis.protocol.news import News
 from cobasis.protocol.signatures import sign_agreement
 from cobasis.protocol.span_lines import sign_span
+from keys.quick import keys_of
 from protocol.consortium import agree, tables
 
 NAMES = ("east", "north", "south", "west")
@@ -141,11 +141,6 @@ class RealRound:
         self.inbox.mkdir(exist_ok=True)
         to, by = self.identities["lab"], self.identities.get(signer, signer)
         return sealed(self.inbox / file, enclosed, by=by, to=to, created=created)
-
-
-def keys_of(names):
-    made = {name: Identity.new(name) for name in names}
-    return {**made, "lab": Identity.new("lab", role="analyst")}
 
 
 def real_round(folder, *, names=NAMES, identities=None, secret=None, **changes):

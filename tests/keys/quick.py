@@ -1,4 +1,4 @@
-"""Key files that are quick to open, and else as people's are."""
+"""Keys of people, and key files that are quick to open, and else as people's are."""
 
 import base64
 import hmac
@@ -8,6 +8,13 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+from cobasis.keys.identity import Identity
+
+
+def keys_of(names):
+    made = {name: Identity.new(name) for name in names}
+    return {**made, "lab": Identity.new("lab", role="analyst")}
 
 
 def derived(key, info, *, salt=None):

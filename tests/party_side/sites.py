@@ -19,7 +19,6 @@ from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import Enclosed, enclose, enclose_return, proposal_in, upload_in
 from cobasis.features.contract import CategoryFeature
-from cobasis.keys.identity import Identity
 from cobasis.party_side import session as session_module
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import check
@@ -28,6 +27,7 @@ from cobasis.party_side.session import keep_secret, open_session, read_secret
 from cobasis.protocol.card import make_card
 from cobasis.protocol.signatures import sign_agreement
 from faults import died, dying_after
+from keys.quick import keys_of
 
 NAMES = ("north", "south", "east")
 NUMBERS = ("age", "pulse", "lactate", "weight")
@@ -55,8 +55,7 @@ def frame(seed, n_rows=120):
     )
 
 
-PEOPLE = {name: Identity.new(name) for name in (*NAMES, "west")}
-PEOPLE["lab"] = Identity.new("lab", role="analyst")
+PEOPLE = keys_of((*NAMES, "west"))
 KEY = secrets.token_bytes(32)
 
 

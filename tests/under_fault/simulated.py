@@ -11,12 +11,13 @@ from unittest import mock
 
 import numpy as np
 
-from analyst_side.rounds import PAST, keys_of, real_round
+from analyst_side.rounds import PAST, real_round
 from cobasis import ConsortiumSecret, Party, numeric_features
 from cobasis.analyst_side import forget, plan
 from cobasis.bundle import manifest, transcript
 from cobasis.keys.identity import Identity
 from cobasis.protocol import analyst
+from keys.quick import keys_of
 
 NAMES = ("east", "north", "south", "west", "young")
 SIZES = {name: 3 ** (number + 1) for number, name in enumerate(NAMES)}

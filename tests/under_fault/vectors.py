@@ -7,13 +7,14 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from analyst_side.rounds import NAMES, keys_of, real_round
+from analyst_side.rounds import NAMES, real_round
 from bundle import bundles
 from bundle.payloads import file_of
 from cobasis import ConsortiumSecret
 from cobasis.analyst_side.receive import receive
 from cobasis.disk.tensors import DTYPES
 from cobasis.errors import CobasisError
+from keys.quick import keys_of
 
 ROUNDS = {
     "fp64": {},
