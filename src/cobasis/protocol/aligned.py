@@ -38,10 +38,9 @@ class AlignedRows:
         self.sizes = {party: uploads[party].rows.shape[0] for party in uploads}
         self.n_rows = sum(self.sizes.values())
         self.n_columns = int(changes_of_basis[next(iter(uploads))].shape[1])
-        self.n_blocks = 1
-        if self.n_rows * self.n_columns > MOST_CELLS:
-            n_bytes = self.n_rows * self.n_columns * 8
-            self.n_blocks = max(1, min(self.n_rows, -(-n_bytes // BLOCK_BYTES)))
+        n_cells, self.n_blocks = self.n_rows * self.n_columns, 1
+        if n_cells > MOST_CELLS:
+            self.n_blocks = min(self.n_rows, -(-8 * n_cells // BLOCK_BYTES))
 
     def block(self, index: int) -> Block:
         """Read, align and shuffle one block; a single one keeps the parties' order."""
