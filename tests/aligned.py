@@ -24,7 +24,6 @@ def write_upload(file, rows, labels=None):
 
 
 def rows_and_labels(n_rows=600):
-    """Rows of five columns, and classes that follow from three of them."""
     rng = np.random.default_rng(0)
     rows = (rng.exponential(size=(n_rows, 5)) - 0.8) * [4.0, 2.0, 1.0, 0.5, 0.3]
     return rows, (rows[:, 0] + rows[:, 1] * rows[:, 2] > 0.5).astype(np.int64)

@@ -39,12 +39,10 @@ STEADY = settings(max_examples=25, deadline=None, derandomize=True, database=Non
 
 
 def key_of(number):
-    """Return 32 bytes that tests may choose."""
     return number.to_bytes(32, "big")
 
 
 def haar(number, size):
-    """Return a Haar orthogonal matrix, of either determinant."""
     return haar_columns(KeyStream(key_of(number), "tests/haar"), n_rows=size, n_columns=size)
 
 

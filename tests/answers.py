@@ -65,14 +65,12 @@ def fits(kind, told, parts):
 
 
 def has(fields, told, parts):
-    """Whether an object has all fields, each of its kind, and no other."""
     return set(fields) == set(told) and all(
         fits(kind, told[name], parts) for name, kind in fields.items()
     )
 
 
 def titles_of(told):
-    """The page's titles of an object; one, where it is as promised."""
     return [
         title
         for title, fields, parts in promised()

@@ -1,5 +1,3 @@
-"""The house rules that no other tool inspects."""
-
 import ast
 import re
 from functools import cache
@@ -21,7 +19,6 @@ UNWANTED = re.compile(r"print|np\.random\.(?!default_rng).*")
 
 
 def nodes(path: Path):
-    """Yield all that a file is made of."""
     return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
 
 

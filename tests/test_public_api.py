@@ -1,5 +1,3 @@
-"""What users import: complete, sorted, loaded when it is used, and one version everywhere."""
-
 import ast
 import re
 import subprocess

@@ -1,5 +1,3 @@
-"""One lock for files and folders: another process waits, or is refused; a dead one has none."""
-
 import os
 import subprocess
 import sys

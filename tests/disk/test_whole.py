@@ -1,5 +1,3 @@
-"""Files are written, copied, moved and removed as a whole, folders made, and names synced."""
-
 import os
 import stat
 import sys

@@ -1,5 +1,3 @@
-"""Docstrings of everything public are valid numpydoc, with the two fixed headings."""
-
 import inspect
 
 import numpydoc.validate

@@ -1,5 +1,3 @@
-"""Pages: links lead somewhere, names exist, words are honest, fragments and papers are complete."""
-
 import re
 import shutil
 import subprocess

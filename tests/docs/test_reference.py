@@ -1,5 +1,3 @@
-"""The reference names what exists, all of it, and says what the code says."""
-
 import inspect
 import re
 import runpy

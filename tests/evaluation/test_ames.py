@@ -1,5 +1,3 @@
-"""AMES, with the evaluation data: what the certificate's evidence tells apart."""
-
 from dataclasses import replace
 
 import pytest

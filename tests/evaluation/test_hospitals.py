@@ -1,5 +1,3 @@
-"""Heart disease at four hospitals, with the evaluation data: odds ratios without pooling."""
-
 import numpy as np
 import pandas as pd
 import pytest

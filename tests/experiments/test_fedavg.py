@@ -1,5 +1,3 @@
-"""The federated baseline is scikit-learn's network, averaged; bytes and ways are counted right."""
-
 import numpy as np
 import pytest
 from experiments.harness.fedavg import FedAvg, Network, federated, local_update

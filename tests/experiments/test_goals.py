@@ -1,5 +1,3 @@
-"""Verdicts on the goals follow from results, and from nothing else."""
-
 from dataclasses import replace
 
 import pytest

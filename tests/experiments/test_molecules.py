@@ -1,5 +1,3 @@
-"""The molecule studies, on made-up molecules and tables, and what Tables 7, 8 and 16 leave open."""
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Noise is where each study says it is, as strong as it says, and nowhere else."""
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Our own studies: rows are dealt as they say, and their rules and verdicts are computed right."""
-
 import numpy as np
 import pytest
 from experiments.data.molecules import Molecules

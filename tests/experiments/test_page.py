@@ -1,5 +1,3 @@
-"""The pages say what differs, why, and what nobody measured; charts need no colour."""
-
 import inspect
 import runpy
 from pathlib import Path

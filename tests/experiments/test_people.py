@@ -1,5 +1,3 @@
-"""Tables of people: the loaders' coding, and who is left out."""
-
 from functools import partial
 
 import numpy as np

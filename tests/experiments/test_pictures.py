@@ -1,5 +1,3 @@
-"""Pictures of what leaves show nothing to the eye, and attackers bring them back."""
-
 import numpy as np
 from experiments.harness import pictures
 from experiments.harness.pictures import DIGITS, strips

@@ -1,5 +1,3 @@
-"""The runner measures what is missing, stops in time, and goes on where it was killed."""
-
 import json
 import os
 import threading

@@ -1,5 +1,3 @@
-"""Means, intervals, tests and what all studies share are those of scipy and of paper and pencil."""
-
 import numpy as np
 import pytest
 from experiments.harness.models import svm

@@ -1,5 +1,3 @@
-"""Traffic is what the ODC paper's equations count, and gives its examples."""
-
 from dataclasses import replace
 
 import pytest

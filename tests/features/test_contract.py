@@ -1,5 +1,3 @@
-"""The column contract: what a number and a category may be, and the columns they become."""
-
 import narwhals as nw
 import numpy as np
 import polars as pl

@@ -1,5 +1,3 @@
-"""Arrays and frames of both kinds of features, encoded by one rule; names and order refused."""
-
 import numpy as np
 import polars as pl
 import pytest

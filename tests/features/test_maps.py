@@ -1,5 +1,3 @@
-"""Public maps of columns: what they are, and what they refuse."""
-
 import numpy as np
 import polars as pl
 import pytest

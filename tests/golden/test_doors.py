@@ -1,5 +1,3 @@
-"""What comes out at the doors is what it was; `golden.doors` measures, records and says how."""
-
 import warnings
 from contextlib import chdir
 

@@ -1,5 +1,3 @@
-"""The lock files pin everything by version and hash; the core is light, said in every test run."""
-
 import os
 import re
 import sys

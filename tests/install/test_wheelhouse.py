@@ -1,5 +1,3 @@
-"""The wheelhouse installs where there is no network at all."""
-
 import os
 import re
 import subprocess

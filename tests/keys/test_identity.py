@@ -1,5 +1,3 @@
-"""An identity's file is encrypted, its owner's, and never written over."""
-
 import json
 import os
 import re

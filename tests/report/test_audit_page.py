@@ -1,5 +1,3 @@
-"""The page on which somebody decides: in a fixed order, in words, complete in itself."""
-
 import re
 from dataclasses import replace
 

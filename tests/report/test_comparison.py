@@ -1,5 +1,3 @@
-"""The demo's claims, over a few seeds and over ten, and what its page shows."""
-
 import re
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-"""A round, an alignment and a certificate show themselves, on 80 columns and in a notebook."""
-
 from dataclasses import replace
 from functools import cache
 from xml.etree import ElementTree as ET

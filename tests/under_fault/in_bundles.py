@@ -1,5 +1,3 @@
-"""Vectors: manifests, parts, clocks, signatures and seals, each with one fault."""
-
 import os
 from datetime import UTC, datetime, timedelta
 from functools import partial

@@ -1,5 +1,3 @@
-"""Vectors: an upload's file that lies about itself, or is of another kind."""
-
 import io
 import pickle
 import zipfile

@@ -1,5 +1,3 @@
-"""Vectors on a party's side: returns, models and secrets that it must not take."""
-
 import json
 from functools import partial
 from itertools import product

@@ -1,5 +1,3 @@
-"""Vectors of the files that people can read: agreements, signatures, news, transcripts."""
-
 import json
 import re
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Vectors: numbers that are none, images without rank, wrong shapes, wrong types."""
-
 from functools import partial
 from itertools import product
 

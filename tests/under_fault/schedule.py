@@ -22,8 +22,6 @@ BAD = {"forged": "CB802", "foreign": "CB804", "spoilt": "CB306", "partial": "CB8
 
 
 class Schedule:
-    """A round of three to five parties, from a seed."""
-
     def __init__(self, cast, folder, seed):
         self.cast, self.folder, self.seed = cast, folder, seed
         self.rng = np.random.default_rng(seed)

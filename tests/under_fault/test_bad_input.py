@@ -1,5 +1,3 @@
-"""Files with one fault each: every one is refused with its code, at once, and leaves nothing."""
-
 import tempfile
 import time
 from collections import Counter

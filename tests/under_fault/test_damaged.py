@@ -1,5 +1,3 @@
-"""Bundles of every kind with a bit changed or an end cut off, sealed or before they are sealed."""
-
 import shutil
 
 import numpy as np

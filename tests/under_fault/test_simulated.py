@@ -1,5 +1,3 @@
-"""Random schedules of everything that can happen to an analyst; a seed that fails is kept here."""
-
 import shutil
 
 import pytest

@@ -94,7 +94,6 @@ def sizes():
 
 
 def plain(text):
-    """Output without what differs from run to run."""
     for pattern, word in NUMBERS:
         text = re.sub(pattern, word, text, flags=re.MULTILINE)
     return "\n".join(line.rstrip() for line in text.splitlines())

@@ -1,5 +1,3 @@
-"""Four real hospitals, with empty cells and unlike shares of disease, go through a round."""
-
 import re
 
 import numpy as np

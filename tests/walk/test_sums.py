@@ -1,5 +1,3 @@
-"""The tutorial of masked sums, as it is typed by four parties and an analyst."""
-
 import polars as pl
 
 from walk.pages import PAGES, SUMS, shows, steps

@@ -1,5 +1,3 @@
-"""The tutorial as it is typed: two rounds, five folders, files copied one by one."""
-
 import re
 from pathlib import Path
 

@@ -50,7 +50,6 @@ class World:
         return self.root / role
 
     def __call__(self, role, words, *, code=0):
-        """Type a line; return what it printed."""
         self.typed.append(words)
         folder = self.folder(role)
         with pytest.MonkeyPatch.context() as patch:
