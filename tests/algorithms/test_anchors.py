@@ -1,5 +1,3 @@
-"""Anchors: the same on every machine, drawn from secrets only, hidden, and warned about."""
-
 from typing import get_args
 
 import numpy as np

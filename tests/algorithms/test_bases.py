@@ -1,5 +1,3 @@
-"""Secret bases: the table of bases, real directions only, and eq. 92's four conditions."""
-
 import re
 from typing import get_args
 

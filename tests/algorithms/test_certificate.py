@@ -1,5 +1,3 @@
-"""The certificate: exact facts, evidence with a closed null, and the property of a fit."""
-
 from dataclasses import replace
 
 import numpy as np

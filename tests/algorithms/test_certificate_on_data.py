@@ -1,5 +1,3 @@
-"""Honest rounds of unlike parties are never stopped; what evidence says of them was measured."""
-
 from functools import cache, partial
 
 import numpy as np

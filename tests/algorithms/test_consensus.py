@@ -1,5 +1,3 @@
-"""The consensus basis: the span that parties have in common, in which nobody shouts."""
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,5 +1,3 @@
-"""Parties that differ in size, parties that are alone, and images that fit nothing."""
-
 import numpy as np
 import pytest
 

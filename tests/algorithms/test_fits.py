@@ -1,5 +1,3 @@
-"""Fits of single images: Q R, least squares, and turns found from few rows."""
-
 from unittest.mock import Mock
 
 import numpy as np

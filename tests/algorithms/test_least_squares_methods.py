@@ -1,5 +1,3 @@
-"""Imakura and Kawakami: their published definitions, their constraints, and leading directions."""
-
 from collections.abc import Mapping
 
 import numpy as np

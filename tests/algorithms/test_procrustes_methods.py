@@ -1,5 +1,3 @@
-"""ODC, whitened ODC and GOPP: common factors, optimality, and the published alternation."""
-
 from collections.abc import Mapping
 
 import numpy as np

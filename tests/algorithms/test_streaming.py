@@ -1,5 +1,3 @@
-"""Images that are read one by one: few in memory, as seldom as said."""
-
 import numpy as np
 
 from aligners import make_toy, on_every_aligner

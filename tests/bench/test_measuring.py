@@ -1,5 +1,3 @@
-"""How the benchmark measures and judges: nothing here is about speed."""
-
 from functools import partial
 
 import pytest

@@ -1,5 +1,3 @@
-"""The page on speed is made from the result, and says so where there is none."""
-
 import runpy
 from collections import Counter
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The published forms compute what ours compute."""
-
 import numpy as np
 import pytest
 from benchmarks.contenders import FORMS

@@ -1,5 +1,3 @@
-"""A run survives a section that fails, and keeps whole results."""
-
 import sys
 
 import pytest

@@ -1,5 +1,3 @@
-"""Rows of three parties, in mixed order."""
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Every bad input is one clear error with a code, and leaves the estimator as it was."""
-
 import re
 
 import numpy as np

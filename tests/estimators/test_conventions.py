@@ -1,5 +1,3 @@
-"""scikit-learn's own checks, and what follows from secrets that do not travel."""
-
 from collections import defaultdict
 from functools import wraps
 

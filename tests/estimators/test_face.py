@@ -1,5 +1,3 @@
-"""The estimators are a face on `simulate`: same round, rows in the callers' order."""
-
 import numpy as np
 import pytest
 from sklearn.base import clone

@@ -1,5 +1,3 @@
-"""What columns hold is said by `features`; whose rows are whose by labels of any kind."""
-
 import numpy as np
 import pandas as pd
 import polars as pl

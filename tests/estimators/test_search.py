@@ -1,5 +1,3 @@
-"""Cross-validation and search pass `parties` on by `score`; a column of parties goes anywhere."""
-
 from functools import partial
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""The Cox face: labels as scikit-survival has them, hazard ratios as of all rows together."""
-
 from functools import partial
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Tables are checked and never cast; ranks, angles and defects of their columns."""
-
 import numpy as np
 import pytest
 

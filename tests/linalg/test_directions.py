@@ -1,5 +1,3 @@
-"""Leading directions of a table in parts: as precise as one singular value decomposition."""
-
 import numpy as np
 import pytest
 

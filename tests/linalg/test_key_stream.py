@@ -1,5 +1,3 @@
-"""The key stream is the same on every machine, and independent of every other one."""
-
 from statistics import NormalDist
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Polar factors of stacks: SciPy's, however bad a matrix is."""
-
 import numpy as np
 import pytest
 from hypothesis import given

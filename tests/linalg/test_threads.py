@@ -1,5 +1,3 @@
-"""Work in threads comes in order and ends quickly; BLAS has one thread while anybody is inside."""
-
 import threading
 import time
 

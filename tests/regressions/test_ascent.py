@@ -1,5 +1,3 @@
-"""Newton's method by sums: how far up a step goes, and where there is nothing to go by."""
-
 from dataclasses import replace
 
 import numpy as np

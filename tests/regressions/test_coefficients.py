@@ -1,5 +1,3 @@
-"""What a party reads off a table: joint tests, parties beside each other, and files."""
-
 import csv
 from functools import cache
 from xml.etree import ElementTree as ET

@@ -1,5 +1,3 @@
-"""Rows that determine no estimate are refused, with what to agree on instead."""
-
 import sys
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""A round whose result is a table: as commands, in one process, and what contradicts one."""
-
 import re
 from functools import partial
 

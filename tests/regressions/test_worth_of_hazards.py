@@ -1,5 +1,3 @@
-"""What held-back rows say of a survival model: order, Brier score, observed over expected."""
-
 import numpy as np
 import pandas as pd
 import pytest

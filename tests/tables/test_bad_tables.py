@@ -1,5 +1,3 @@
-"""Tables that are not what they should be: one clear error, and no upload."""
-
 import re
 from pathlib import Path
 

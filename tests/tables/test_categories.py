@@ -1,5 +1,3 @@
-"""Categories, filled cells and identifiers: from a file or from memory, the same bits."""
-
 import numpy as np
 import polars as pl
 import pytest

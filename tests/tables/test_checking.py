@@ -1,5 +1,3 @@
-"""`check_table`: a party's file held against the agreement, all findings at once."""
-
 from datetime import date, datetime
 
 import polars as pl

@@ -1,5 +1,3 @@
-"""From a file or from memory: the same upload, with or without noise; or nothing leaves."""
-
 from pathlib import Path
 
 import numpy as np
