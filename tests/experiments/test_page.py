@@ -6,7 +6,7 @@ import pytest
 from experiments.harness import page
 from experiments.harness.comparison import differ, rounding
 from experiments.harness.statistics import summary
-from experiments.harness.store import RECORDED, Results, recorded
+from experiments.harness.store import RECORDED, recorded
 from experiments.harness.study import Published, key, load, names
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -68,15 +68,6 @@ def test_the_documentation_shows_every_study_and_says_what_is_not_measured(tmp_p
         assert f"(study-{name})=\n## {load(name).title}" in filled
     assert filled.count("Not measured yet: `./run.sh") == len(names()) - 1
     assert "| odc | 95 | 95 |" in filled
-    chart = (DOCS / "explanation" / "gallery.md").read_text(encoding="utf-8")
-    pages["PARTS"]["pictures"] = str  # they take seconds, and test_pictures looks at them
-    assert "Not measured yet" in pages["filled"](chart, folder=tmp_path)
-    contents, name = pages["contents"], "v2_table_3"
-    kept = toy_results(load(name), name=name, repeats=2)
-    assert "| 3 | 2 | 0.1 |" in contents({name: kept})
-    kept.cells.popitem()
-    assert "| 3 | 1 to 2 | 0.1 |" in contents({name: kept})
-    assert "| 6 | computed |  |" in contents({"traffic": Results("traffic", folder=tmp_path)})
 
 
 UNMEASURED = {f"components/{name}, as published/exponent" for name in ("imakura", "kawakami")}
