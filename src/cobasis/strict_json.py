@@ -3,9 +3,11 @@
 import json
 import math
 from operator import not_
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cobasis.errors import AgreementError
 
 IF_ANY: Any = Field(exclude_if=not_)
 """Of a field that is absent, and not null, where it is empty: older digests stay as they are."""
@@ -31,6 +33,27 @@ def findings(error: ValueError) -> list[str]:
     said = [each["msg"].removeprefix("Value error, ") for each in found]
     places = [".".join(map(str, each["loc"])) for each in found]
     return [f"{at}: {why}" if at else why for at, why in zip(places, said, strict=True)]
+
+
+class Worded(Strict):
+    """Fields whose refusal says of what they are, and what to do."""
+
+    what: ClassVar[str]  # in words
+    ask: ClassVar[str]  # where to get a good one
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, /, **fields: object) -> None:
+            try:
+                super().__init__(**fields)
+            except ValidationError as error:
+                raise self._refusal(error) from None
+
+    @classmethod
+    def _refusal(cls, error: ValidationError) -> AgreementError:
+        found = findings(error)
+        told = f"{len(found)} field(s) that cannot stand: {'; '.join(found[:5])}"
+        return AgreementError(f"the {cls.what} has {told}. {cls.ask}")
 
 
 def json_object(text: bytes) -> dict[str, Any]:

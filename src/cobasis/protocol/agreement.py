@@ -32,13 +32,12 @@ from cobasis.protocol.enrolment import (
     PublicIdentity,
     Record,
     Text,
-    Worded,
     enrolment_problems,
 )
 from cobasis.protocol.rows_terms import Holding, holding_problems, rows_problems
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS, Release, SumsTerms, sums_problems
 from cobasis.protocol.task_terms import outcome_problems, task_problems
-from cobasis.strict_json import IF_ANY, canonical_json
+from cobasis.strict_json import IF_ANY, Worded, canonical_json
 
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 Name = Annotated[str, Field(min_length=1, max_length=100)]

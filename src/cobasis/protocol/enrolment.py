@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from mnemonic import Mnemonic
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from cobasis.errors import AgreementError
-from cobasis.strict_json import Strict, canonical_json, findings, json_object
+from cobasis.strict_json import Strict, Worded, canonical_json, json_object
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
@@ -31,27 +31,6 @@ Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 Role = Literal["party", "analyst", "approver"]
 _Key = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _SUCCEEDS = b"cobasis/succession/1\0"
-
-
-class Worded(Strict):
-    """Fields whose refusal says of what they are, and what to do."""
-
-    what: ClassVar[str]  # in words
-    ask: ClassVar[str]  # where to get a good one
-
-    if not TYPE_CHECKING:
-
-        def __init__(self, /, **fields: object) -> None:
-            try:
-                super().__init__(**fields)
-            except ValidationError as error:
-                raise self._refusal(error) from None
-
-    @classmethod
-    def _refusal(cls, error: ValidationError) -> AgreementError:
-        found = findings(error)
-        told = f"{len(found)} field(s) that cannot stand: {'; '.join(found[:5])}"
-        return AgreementError(f"the {cls.what} has {told}. {cls.ask}")
 
 
 class OneLine(Worded):
