@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -30,13 +30,12 @@ from cobasis.models import ModelName, Task
 from cobasis.party_side.author import (
     Authorship,
     People,
-    digest_of,
     issue,
     read_people,
     vouched,
 )
 from cobasis.party_side.draft import draft_fields
-from cobasis.protocol.agreement import missing_fields
+from cobasis.protocol.agreement import Precision, missing_fields
 from cobasis.protocol.enrolment import words_of
 from cobasis.transport.invites import Invitations
 from cobasis.transport.mailbox import INVITES
@@ -79,9 +78,7 @@ class Enrolment:
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    columns: Annotated[
-        Path | None, Option(help="A table: its columns, words, means and spreads become public.")
-    ] = None
+    columns: Annotated[Path | None, Option(help="Table whose columns become public.")] = None
     leave_out: Annotated[str | None, Option(help="Its columns to leave out, or none.")] = None
     i_may_publish: Annotated[
         bool, Option("--i-may-publish", help="What is computed of its rows may become public.")
@@ -107,9 +104,7 @@ class Terms:
     holdout: Annotated[float | None, Option(help="Share of rows that stays at a party.")] = None
     n_components: Annotated[str | None, Option(help="Columns of every basis, or auto.")] = None
     basis: Annotated[BasisName | None, Option(help="Consensus is best, from 3 parties.")] = None
-    precision: Annotated[
-        Literal["fp64", "fp32", "fp16", "int8"] | None, Option(help="Numbers of an upload.")
-    ] = None
+    precision: Annotated[Precision | None, Option(help="Numbers of an upload.")] = None
     int8_range: Annotated[float | None, Option(help="With int8: largest projected value.")] = None
     sums: Annotated[str | None, Option(help="Sums, no rows: maps=rff,most_rows=900,...")] = None
     from_sums: Annotated[Path | None, Option(help="A baseline table's folder, for columns.")] = None
@@ -147,10 +142,10 @@ def new(
     people = read_people(
         enrolment.pubs or [], analyst=enrolment.analyst, approvers=enrolment.approver or ()
     )
-    author, edited = Authorship(file, home=owner.folder()), file.exists()
-    words, invited = digest_of(terms.told) if terms.told else "", Invitations(author)
-    author.refuse_change(words)
-    last, (people, known) = author.last(), _gathered(people, invited, enrolment, terms, edited)
+    author, edited = Authorship(file, home=owner.folder(), told=terms.told), file.exists()
+    author.refuse_change()
+    last, invited = author.last(), Invitations(author)
+    people, known = _gathered(people, invited, enrolment, terms)
     identity = None  # while somebody is not enrolled
     if people.parties and people.analyst is not None:  # the party that makes the secret
         makers, where = {each.name: each for each in people.parties}, "a secret that no analyst has"
@@ -170,13 +165,13 @@ def new(
         read_terms(file, text=text())  # contradictions are found before anybody is asked
     enrolment.compare(people, own=identity, known=known)
     if identity is None or missing - {"commitment"} or "sums" in draft:
-        author.keep(replace(last, text=text(), words=words))
+        author.keep(text=text(), words=author.words)
         write_agreement(file, text())
     else:
         if edited and last.files:
             question = "Draw a new secret, and replace every NAME.secret?"
             consent(question, yes=enrolment.yes, what="the new secret")
-        issue(author, text=text, identity=identity, words=words)
+        issue(author, text=text, identity=identity)
     if edited and not missing_fields(read_draft(file)):
         _bring(invited)
     void = "The secrets are new: what was sent before is of no use. " if last.files else ""
@@ -184,17 +179,13 @@ def new(
 
 
 def _gathered(
-    people: People,
-    invited: Invitations,
-    enrolment: Enrolment,
-    terms: Terms,
-    edited: bool,
+    people: People, invited: Invitations, enrolment: Enrolment, terms: Terms
 ) -> tuple[People, People]:
     """Return who takes part, and whose key needs no comparing: it was there, or came by a code.
 
     While somebody is only invited, no party stands in the draft.
     """
-    author = invited.author
+    author, edited = invited.author, invited.author.path.exists()
     known = People.of(read_draft(author.path, text=author.last().text))
     draft = read_draft(author.path) if edited else {"server": terms.server}
     there = People.of(draft)

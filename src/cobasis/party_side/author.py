@@ -9,11 +9,13 @@ import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import ndiff
 from itertools import product
 from pathlib import Path
 from typing import Any, Self
+
+from pydantic import BaseModel
 
 from cobasis.bundle.agreement_file import (
     line_in,
@@ -154,34 +156,30 @@ def _officer(said: str) -> Approver:
     return Approver(**who.model_dump(), party=party)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Written:
+class Written(BaseModel):
     text: str = ""
     words: str = ""  # a digest of the command's words
     files: tuple[str, ...] = ()  # digests of the sealed secrets that may lie beside it
 
 
-def digest_of(told: Mapping[str, Any]) -> str:
-    """Return by what the same command is known when it is typed again."""
-    return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
-
-
 class Authorship:
-    def __init__(self, path: Path, *, home: Path) -> None:
-        self.path, self.home = path, home
+    def __init__(self, path: Path, *, home: Path, told: Mapping[str, Any] | None = None) -> None:
+        """Take up the file of who typed a command with these words, which it is known by."""
+        self.path, self.home, said = path, home, json.dumps(told, default=str)
+        self.words = hashlib.sha256(said.encode()).hexdigest() if told else ""
         place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
         self.folder = home / "authored" / place
         self._record = self.folder / "written.json"
 
     def last(self) -> Written:
-        with suppress(DiskError, ValueError, TypeError), opened(self._record) as (file, _):
-            found = json.loads(file.readall())
-            return Written(**{**found, "files": tuple(found["files"])})
+        with suppress(DiskError, ValueError), opened(self._record) as (file, _):
+            return Written.model_validate_json(file.readall() or b"")
         return Written()
 
-    def keep(self, written: Written) -> None:
+    def keep(self, **written: object) -> None:
         make_folder(self.folder)
-        write_whole(self._record, json.dumps(vars(written)).encode())
+        text = self.last().model_copy(update=written).model_dump_json()
+        write_whole(self._record, text.encode())
 
     def secret(self, party: str) -> Path:
         return self.path.with_name(f"{party}{SUFFIX}")
@@ -200,7 +198,7 @@ class Authorship:
         # the commitment is new each time, and says nothing
         return tuple(each for each in lines if each[0] in "+-" and "commitment" not in each)
 
-    def refuse_change(self, words: str) -> None:
+    def refuse_change(self) -> None:
         """Raise where somebody has signed, or for a digest of other words than wrote the file."""
         if who := sorted({*self._signers()}):
             raise AgreementError(
@@ -208,8 +206,11 @@ class Authorship:
                 "change any more. Make a new agreement under another name, with a round of its own."
             )
         last = self.last()
-        known = not self.path.exists() or (last.words, last.text) == (words, text_of(self.path))
-        if words and not known:
+        known = not self.path.exists() or (last.words, last.text) == (
+            self.words,
+            text_of(self.path),
+        )
+        if self.words and not known:
             raise OptionError(
                 f"'{self.path}' exists, and options describe a new agreement. Edit the file, and "
                 f"type 'cobasis agreement new {self.path}' without options, or choose another name."
@@ -234,9 +235,7 @@ class Authorship:
             yield f"sealed in '{sealed_path(self.path).name}'"
 
 
-def issue(
-    author: Authorship, *, text: Callable[..., str], identity: Identity, words: str = ""
-) -> Agreement:
+def issue(author: Authorship, *, text: Callable[..., str], identity: Identity) -> Agreement:
     """Draw a secret, seal it to each party, and write the agreement that is committed to it.
 
     The agreement is written last: after a kill at any moment the same call makes another secret,
@@ -256,10 +255,10 @@ def issue(
                     "the only copy of another round's secret. Move it away, then start again."
                 )
         sealed = _sealed(author, agreement, identity, key)
-        made = Written(text=final, words=words, files=tuple(sealed.values()))
+        made = tuple(sealed.values())
         # The new files' digests are kept beside the old ones before any file changes, so that
         # whatever a kill leaves of them counts as made here, and the same call overwrites it.
-        author.keep(replace(last, files=(*last.files, *made.files)))
+        author.keep(files=(*last.files, *made))
         for path in sealed:
             copy_whole(path, author.path.with_name(path.name))
         for path in sorted(author.path.parent.glob(f"*{SUFFIX}")):  # of who is enrolled no more
@@ -267,7 +266,7 @@ def issue(
                 remove_tree(path)
         # before the last step: no kill leaves a copy for good
         remove_tree(author.folder / "sealed")
-        author.keep(made)
+        author.keep(text=final, words=author.words, files=made)
         write_agreement(author.path, final)
     return agreement
 
