@@ -10,7 +10,7 @@ from typing import Any
 import tomlkit
 from pydantic import BaseModel
 
-from cobasis.features.contract import CategoryFeature, NumericFeature, formula_of
+from cobasis.features.contract import NumericFeature, formula_of
 from cobasis.features.outcome import Outcome
 from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.dp_terms import DPTerms
@@ -37,25 +37,18 @@ FEATURES = """\
 # A number enters as (value - centre) / scale: take these constants from a code book or from public
 # data, never from one party's rows. A category has a closed list of words; every category but the
 # first has a base, the word without a column of its own, else columns are dependent. Tables with
-# kind = "interaction" and of = ["age", "sex"] hold products, and come last. All that a table may
-# say stands in docs/reference/features.md.
+# kind = "interaction" and of = ["age", "sex"] hold products, and come last. Examples stand in
+# docs/reference/agreement.md, and all that a table may say in docs/reference/features.md.
 """
-
-_FEATURES = (
-    NumericFeature(name="lactate", unit="mmol/l", low=0.0, high=30.0, missing="fill", fill=1.0),
-    CategoryFeature(name="ward", values=("icu", "other"), unknown="other", missing="level"),
-)
 
 HOLDINGS = """\
 # ---- Who holds some columns only: a [[holdings]] table for each such party, or none; read
 # docs/how-to/other-columns.md before.
 """
 
-_DP = DPTerms(epsilon=8.0, radius=2.0, most_rows=10000, lifetime_epsilon=8.0)
-
 NOISE = """\
 # ---- Noise with a guarantee: a [dp] table, or none. It costs much of the accuracy; read
-# docs/explanation/differential-privacy.md before. It takes basis = "haar" or "public".
+# docs/explanation/differential-privacy.md before, and docs/reference/agreement.md for its terms.
 """
 
 RECORD: Mapping[str, str] = {
@@ -91,7 +84,6 @@ def new_text(fields: Mapping[str, Any]) -> str:
     features = fields.get("features") or ()
     lines += [f"# Formula: {formula}\n"] if (formula := formula_of(features)) else []
     lines += [_table("[[features]]", _told(each)) for each in features]
-    lines += [] if features else [_remark(_table("[[features]]", _told(x))) for x in _FEATURES]
     if sums is None:
         lines += [HOLDINGS]
         lines += [_table("[[holdings]]", _told(each)) for each in fields.get("holdings") or ()]
@@ -106,13 +98,11 @@ def new_text(fields: Mapping[str, Any]) -> str:
         given, said = outcome.model_dump(exclude_defaults=True), words_of(Outcome)
         said = {x: said[x] for x in said if x in given or fields.get("task") in FOR_TASKS[x]}
         lines += [_table("[outcome]", outcome, words=said)]
-    for lead, title, words, example in (
-        (NOISE, "[dp]", words_of(DPTerms), _DP),
-        (OFFICERS, "[record]", RECORD, Record()),
-    ):
-        given = fields.get(title.strip("[]"))
-        text = _table(title, given or example, words=words)
-        lines += [lead, text if given else _remark(text)]
+    lines += [NOISE]
+    lines += [_table("[dp]", dp, words=words_of(DPTerms))] if (dp := fields.get("dp")) else []
+    record = _table("[record]", fields.get("record") or Record(), words=RECORD)
+    as_remark = "".join(f"# {line}\n" for line in record.splitlines())
+    lines += [OFFICERS, record if fields.get("record") else as_remark]
     lines += [PEOPLE]
     people = {"[[party]]": fields.get("enrolled"), "[[approver]]": fields.get("approvers")}
     people |= {"[analyst]": [fields["analyst"]] if fields.get("analyst") else None}
@@ -162,10 +152,6 @@ def _table(
             lines += _comment(words[name]) if words else []
             lines += [f"{name} = {toml(given[name])}"]
     return "\n".join([*lines, ""])
-
-
-def _remark(text: str) -> str:
-    return "".join(f"# {line}\n" for line in text.splitlines())
 
 
 def toml(value: object) -> str:
