@@ -41,16 +41,6 @@ FEATURES = """\
 # docs/reference/agreement.md, and all that a table may say in docs/reference/features.md.
 """
 
-HOLDINGS = """\
-# ---- Who holds some columns only: a [[holdings]] table for each such party, or none; read
-# docs/how-to/other-columns.md before.
-"""
-
-NOISE = """\
-# ---- Noise with a guarantee: a [dp] table, or none. It costs much of the accuracy; read
-# docs/explanation/differential-privacy.md before, and docs/reference/agreement.md for its terms.
-"""
-
 RECORD: Mapping[str, str] = {
     "controllers": "Who decides together, and by which arrangement (GDPR art. 26).",
     "contacts": "Data-protection officers and where they are reached.",
@@ -61,16 +51,6 @@ RECORD: Mapping[str, str] = {
     "transfers": "What leaves the European Economic Area, and on what ground; or none.",
     "security": "Measures beyond what cobasis does: rooms, accounts, deletion.",
 }
-
-OFFICERS = """\
-# ---- What officers file: a [record] table, or none. It is signed with all the rest, and
-# `cobasis audit` shows it; what is empty is not stated.
-"""
-
-PEOPLE = """\
-# ---- Parties, officers whose approval a party's files need, and analyst: written by
-# `cobasis agreement new`, from .pub files.
-"""
 
 
 def new_text(fields: Mapping[str, Any]) -> str:
@@ -85,7 +65,7 @@ def new_text(fields: Mapping[str, Any]) -> str:
     lines += [f"# Formula: {formula}\n"] if (formula := formula_of(features)) else []
     lines += [_table("[[features]]", _told(each)) for each in features]
     if sums is None:
-        lines += [HOLDINGS]
+        lines += ["# ---- Who holds some columns only: see docs/how-to/other-columns.md", ""]
         lines += [_table("[[holdings]]", _told(each)) for each in fields.get("holdings") or ()]
     else:
         said = {name: each for name, each in words_of(SumsTerms).items() if name != "maps"}
@@ -98,12 +78,13 @@ def new_text(fields: Mapping[str, Any]) -> str:
         given, said = outcome.model_dump(exclude_defaults=True), words_of(Outcome)
         said = {x: said[x] for x in said if x in given or fields.get("task") in FOR_TASKS[x]}
         lines += [_table("[outcome]", outcome, words=said)]
-    lines += [NOISE]
+    lines += ["# ---- Noise, at a price: see docs/explanation/differential-privacy.md", ""]
     lines += [_table("[dp]", dp, words=words_of(DPTerms))] if (dp := fields.get("dp")) else []
     record = _table("[record]", fields.get("record") or Record(), words=RECORD)
     as_remark = "".join(f"# {line}\n" for line in record.splitlines())
-    lines += [OFFICERS, record if fields.get("record") else as_remark]
-    lines += [PEOPLE]
+    lines += ["# ---- What officers file, and `cobasis audit` shows: signed with all the rest", ""]
+    lines += [record if fields.get("record") else as_remark]
+    lines += ["# ---- People: written by `cobasis agreement new`, from .pub files", ""]
     people = {"[[party]]": fields.get("enrolled"), "[[approver]]": fields.get("approvers")}
     people |= {"[analyst]": [fields["analyst"]] if fields.get("analyst") else None}
     lines += [_table(title, x.model_dump()) for title, some in people.items() for x in some or ()]
