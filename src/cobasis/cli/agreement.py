@@ -46,9 +46,7 @@ _BY_COMMAND = {"parties", "enrolled", "analyst", "commitment"}
 
 @dataclass(frozen=True, kw_only=True)
 class Enrolment:
-    pubs: Annotated[list[Path] | None, Argument(metavar="PUB", help="Everybody's .pub files.")] = (
-        None
-    )
+    pubs: Annotated[list[Path] | None, Argument(metavar="PUB", help="All .pub files.")] = None
     analyst: Annotated[Path | None, Option(help="The analyst's .pub file.")] = None
     approver: Annotated[list[str] | None, Option(help="Officer: north=officer.pub; repeat.")] = None
     invite: Annotated[list[str] | None, Option(help="Who comes by a code; repeat.")] = None
@@ -78,11 +76,11 @@ class Enrolment:
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    columns: Annotated[Path | None, Option(help="Table whose columns become public.")] = None
+    columns: Annotated[
+        Path | None, Option(help="A table whose columns, and words, become public.")
+    ] = None
     leave_out: Annotated[str | None, Option(help="Its columns to leave out, or none.")] = None
-    i_may_publish: Annotated[
-        bool, Option("--i-may-publish", help="What is computed of its rows may become public.")
-    ] = False
+    i_may_publish: Annotated[bool, Option("--i-may-publish", help="People's rows, too.")] = False
     numbers: Annotated[list[str] | None, Option(help="Numbers: age or age:centre=60.")] = None
     categories: Annotated[list[str] | None, Option("--category", help="sex=female,male.")] = None
     formula: Annotated[str | None, Option(help="How columns enter: age * sex + cr(bmi).")] = None

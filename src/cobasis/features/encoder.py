@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from cobasis.errors import DtypeError, FeatureError, NotFiniteError, ShapeError
 from cobasis.features.contract import (
-    MISSING,
     UNKNOWN,
     CategoryFeature,
     Feature,
@@ -112,15 +111,6 @@ def words_of(series: "nw.Series[Any]", feature: CategoryFeature) -> npt.NDArray[
     return np.fromiter(map(codes.__getitem__, cells), dtype=np.int16, count=len(cells))
 
 
-_NO_PLACE = {
-    UNKNOWN: (
-        "words that are not agreed",
-        'Correct them, or agree on them or on unknown = "other"',
-    ),
-    MISSING: ("empty cells", 'Drop those rows, or agree on missing = "level"'),
-}
-
-
 def _refuse_words(series: "nw.Series[Any]", codes: Array, *, what: str) -> None:
     if series.null_count() < len(series) and not is_wordlike(series.dtype):
         raise DtypeError(
@@ -129,7 +119,10 @@ def _refuse_words(series: "nw.Series[Any]", codes: Array, *, what: str) -> None:
         )
     lowest = int(codes.min(initial=0))
     if lowest < 0:
-        has, then = _NO_PLACE[lowest]
+        has, then = "empty cells", 'Drop those rows, or agree on missing = "level"'
+        if lowest == UNKNOWN:
+            has = "words that are not agreed"
+            then = 'Correct them, or agree on them or on unknown = "other"'
         raise FeatureError(
             f"column '{series.name}' of {what} has {has}, so its rows cannot be encoded as the "
             f"others' are. {then}."

@@ -64,6 +64,7 @@ def moment_of(text: str) -> datetime:
 _ADDRESS = "^(https://[a-z0-9.-]+(:[0-9]{1,5})?)?$"
 Server = Annotated[str, Field(max_length=200, pattern=_ADDRESS)]
 Moment = Annotated[str, AfterValidator(lambda text: moment_text(moment_of(text)))]
+Deadline = Annotated[str, AfterValidator(lambda text: text and moment_text(moment_of(text)))]
 
 
 class Agreement(Worded):
@@ -169,9 +170,7 @@ class Agreement(Worded):
     purpose: Text = ""
     threat_model: Literal["", "semi-honest"] = ""
     retention_days: Count | None = None
-    deadline: Annotated[str, AfterValidator(lambda text: text and moment_text(moment_of(text)))] = (
-        ""
-    )
+    deadline: Deadline = ""
     minimum_parties: Count = 1
     fewest_rows: Annotated[int, Field(ge=0), IF_ANY] = 0
     server: Annotated[Server, IF_ANY] = ""
