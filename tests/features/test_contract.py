@@ -24,9 +24,7 @@ X, WORDS = {"name": "x"}, {"name": "x", "values": ("a",)}
 REFUSED = (
     *((NumericFeature, X | {"scale": scale}) for scale in (0.0, float("inf"))),
     *((NumericFeature, X | {"centre": centre}) for centre in (float("nan"), "0")),
-    (NumericFeature, X | {"missing": "fill"}),
-    (NumericFeature, X | {"fill": 1.0}),
-    (NumericFeature, X | {"low": 2.0, "high": 1.0}),
+    *((NumericFeature, X | other) for other in ({"fill": 1.0}, {"low": 2.0, "high": 1.0})),
     *((NumericFeature, X | {"knots": knots}) for knots in ((1.0, 2.0), (1.0, 1.0, 2.0))),
     (NumericFeature, X | {"unit": "days since 2000-13-01"}),
     *((CategoryFeature, X | {"values": values}) for values in ((), ("",), ("a", "a"), ["a"])),

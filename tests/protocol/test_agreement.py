@@ -194,11 +194,7 @@ def test_the_digest_is_of_json_that_has_every_field_and_reads_back_as_the_same()
 
 
 MISTYPED = {
-    "parties": [list(NAMES), (), ("",)],
-    "features": [("x0",), list(made().features), ({"name": "y", "colour": "red"},)],
-    "classes": [(0, "1"), (0.0, 1.0), (True, False)],
     "n_components": ["3", 3.0, -1, True, None, np.int64(3)],
-    "scale_band": [1.0, float("inf"), float("nan")],
     "holdout": [-0.1, 0.6],
     "server": ["http://lab.example", "https://lab.example/dc", "https://lab.example?x=1"],
     "deadline": ["2026-12-31T23:59:59+01:00", "2026-02-30T00:00:00Z", "2026-2-3T4:5:6Z"],
