@@ -35,10 +35,9 @@ FEATURES = """\
 # ---- Features: one [[features]] table per column, in this order
 #
 # A number enters as (value - centre) / scale: take these constants from a code book or from public
-# data, never from one party's rows. A category has a closed list of words; every category but the
-# first has a base, the word without a column of its own, else columns are dependent. Tables with
-# kind = "interaction" and of = ["age", "sex"] hold products, and come last. Examples stand in
-# docs/reference/agreement.md, and all that a table may say in docs/reference/features.md.
+# data, never from one party's rows. A category has a closed list of words, and all but the first
+# category a base, the word without a column of its own. Tables of kind = "interaction" come last.
+# Examples stand in docs/reference/agreement.md, all terms in docs/reference/features.md.
 """
 
 RECORD: Mapping[str, str] = {

@@ -76,8 +76,7 @@ class Example:
             some = shorten(", ".join(self.names), _MOST, placeholder=" and more")
             raise FeatureError(
                 f"'{self.path.name}' has no column '{name}' to be the {word} column. It has "
-                f"{some}. Name one of them as --{word}, or add the column to the table; it may "
-                "be empty."
+                f"{some}. Name one of them as --{word}, or add the column; it may be empty."
             )
 
     def looks_like_people(self, id_column: str) -> bool:
@@ -119,8 +118,7 @@ class Example:
             raise FeatureError(
                 f"'{self.path.name}' has dates, or another value in every row, in "
                 f"{', '.join(names)}, which names people more than it describes them. Say "
-                f"--leave-out {','.join(names)}, or --id, or describe them by --numbers or "
-                "--category."
+                f"--leave-out {','.join(names)}, or --id, or describe them by --numbers."
             )
         said = {"source": f"{'rows of' if people else 'code book'} {self.path.name}"[:200]}
         return tuple(each.model_copy(update=said) for each in found), tuple(rare)
