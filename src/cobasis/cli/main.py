@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from cobasis import __version__
 from cobasis.cli import words
 from cobasis.disk.calls import WRITABLE
-from cobasis.errors import CobasisError, DiskError, OptionError, PrivacyWarning
+from cobasis.errors import CobasisError, DiskError, OptionError
 
 _BESIDE = {"score": "predict", "export": "predict", "plan": "audit"}
 _BESIDE |= {"remove": "run", "inspect": "verify"}
@@ -124,18 +124,7 @@ def _root(
         ctx.fail("Missing command.")
 
 
-_show_as_python_does = warnings.showwarning
-
-
-def _show_warning(*warning: Any, **where: Any) -> None:  # noqa: ANN401 -- Python's own signature
-    message, category = warning[:2]
-    if issubclass(category, PrivacyWarning):
-        typer.echo(f"PrivacyWarning: {message}", err=True)
-    else:
-        _show_as_python_does(*warning, **where)
-
-
 def run() -> None:
-    """Run the command line; an error is one message, and its exit code says whose it is."""
-    warnings.showwarning = _show_warning
+    """Run the command line; an error, or a warning, is one message, and the code says whose."""
+    warnings.formatwarning = lambda message, category, *_, **__: f"{category.__name__}: {message}\n"
     app()

@@ -24,7 +24,7 @@ from cobasis.cli.options import (
     grouped,
     progress,
 )
-from cobasis.cli.words import listed, picked, row, wrapped
+from cobasis.cli.words import listed, picked, wrapped
 from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError, WaitingError
 from cobasis.models import ModelName
@@ -85,7 +85,7 @@ def _first(session: AnalystSession, plan: Plan) -> Iterator[str]:
     rows = {"with": plan.members, "new": plan.new, "without": plan.without}
     rows |= {"missing": plan.missing} if plan.new or not plan.ended else {}
     for title, names in rows.items():
-        yield from row(title, ", ".join(names))
+        yield from wrapped(", ".join(names), lead=f"  {title:<9} ") if names else ()
     if waiting := [name for name in plan.without if name in session.history.taken()]:
         options = " ".join(f"--with {name}" for name in waiting)
         yield from wrapped(f"The upload of {listed(waiting)} is in. To take it: {options}")

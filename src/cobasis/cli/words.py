@@ -38,10 +38,6 @@ def wrapped(text: str, *, lead: str = "") -> list[str]:
     )
 
 
-def row(title: str, text: object) -> list[str]:
-    return wrapped(str(text), lead=f"  {title:<9} ") if text else []
-
-
 def audit_in_words(report: "AuditReport") -> Iterator[str]:
     yield from wrapped(f"Audit: {report.verdict_words}")
     for at, each in enumerate(report.sentences, start=1):
