@@ -155,9 +155,9 @@ def test_a_file_is_known_by_what_is_in_it_and_others_are_refused(returns):
     with pytest.raises(SealError, match="not sealed for this key"):
         look_at(session, folder / "north.upload")
     for other, words in (
-        (site.agreement_path, "It is an agreement"),
+        (site.agreement_path, "is an agreement"),
         (site.secret_file("north"), "is a secret from 'north'"),
-        (site.consensus_file("north", span(site)), "those are return"),
+        (site.consensus_file("north", span(site)), "those are news, return"),
     ):
         with pytest.raises(ForeignBundleError, match=words):
             look_at(session, other)

@@ -64,13 +64,11 @@ class Identity(Hidden):
 
     @property
     def succession(self) -> Succession:
-        """The word of the keys before for this one."""
         message = Succession.message(self.public)
         signed = {each.public.signing_key: each.sign(message).hex() for each in self.before}
         return Succession(name=self.public.name, signatures=signed)
 
     def sign(self, message: bytes) -> bytes:
-        """Return the Ed25519 signature of a message, 64 bytes."""
         return self._signing.sign(message)
 
     def unseal(self, source: BinaryIO, target: BinaryIO) -> None:

@@ -52,21 +52,17 @@ def look_at(session: PartySession, path: Path) -> Literal["news"] | Reply:
     plain = plain_kind(path)
     if plain == "news":
         return "news"
-    if plain is not None:
-        raise ForeignBundleError(
-            f"'{path.name}' is no file that a party accepts: those are news, spans and returns. "
-            f"It is {PLAIN[plain]}."
-        )
-    manifest = cast("Manifest", inspect_bundle(path, unseal=session.identity.unseal).manifest)
-    session.expected.check(manifest, what=f"'{path.name}'")
     answers: dict[str, Reply] = {each.answer: each.reply for each in session.exchanges}
-    if manifest.kind not in answers:
-        listed = ", ".join(answers.values())
-        raise ForeignBundleError(
-            f"'{path.name}' is a {manifest.kind} from '{manifest.sender}', and no answer of this "
-            f"round to a party: those are {listed}. Look whether files were mixed up."
-        )
-    return answers[manifest.kind]
+    if plain is None:
+        manifest = cast("Manifest", inspect_bundle(path, unseal=session.identity.unseal).manifest)
+        session.expected.check(manifest, what=f"'{path.name}'")
+        if manifest.kind in answers:
+            return answers[manifest.kind]
+    what = f"a {manifest.kind} from '{manifest.sender}'" if plain is None else PLAIN[plain]
+    raise ForeignBundleError(
+        f"'{path.name}' is {what}, and no file that a party accepts in this round: those are news, "
+        f"{', '.join(answers.values())}. Look whether files were mixed up."
+    )
 
 
 def accepted_before(session: PartySession, path: Path) -> bool:

@@ -51,8 +51,6 @@ class Comparison:
 
 @one_blas_thread()
 def compare(data: Dealt, *, seed: int, tell: Callable[[str], None] = lambda _: None) -> Comparison:
-    """Run the three rounds and both raw-feature baselines."""
-
     def simulated(**options: Any) -> Any:  # noqa: ANN401 -- a round of rows or of sums
         told: Any = {"task": data.task, "features": data.features, **options}
         return simulate(data.rows, rng=np.random.default_rng(seed), **told)
