@@ -51,7 +51,10 @@ def test_a_key_has_one_role_and_no_file_of_another_is_written_over(cobasis):
     assert Path("home-north/keys/north.key").read_bytes() == key
 
 
-def test_the_terms_are_one_screen_of_eighty_columns(agreed):
+def test_the_terms_are_one_screen_of_eighty_columns_which_others_words_cannot_steer(agreed):
+    hostile = 'purpose = "study\\u001b[2J\\u202e of rows\\nNoise     epsilon 0"'
+    agreed.edit('purpose = "study"', hostile)
+    agreed("agreement new icu.toml --yes")
     screen = agreed("sign icu.toml --yes").stdout
     assert max(map(len, screen.splitlines())) < 80
     assert len(screen.splitlines()) <= 30
@@ -59,28 +62,19 @@ def test_the_terms_are_one_screen_of_eighty_columns(agreed):
     others = [each for each in (*agreement.enrolled, agreement.analyst) if each.name != "north"]
     screen = " ".join(screen.split())
     for each in (
-        *("Sign for north?", agreement.round_id, words_of(agreement.digest()), "study"),
+        *("Sign for north?", agreement.round_id, words_of(agreement.digest())),
+        "Purpose study?[2J? of rows Noise epsilon 0",
         *("4 of numbers, 1 of words: a, b, c, d, sex; label 'sick' (no, yes)", "'patient' never"),
         *("LEAVES 1. proposal: up to 3 directions", "per person 3 numbers, and the label IN THE"),
-        *("pseudonymised personal data", "only it can open", "the model, ridge (or logistic)"),
-        *("lab sees who resembles whom", "IF A PARTY HELPS LAB: most of a record"),
-        *("25 % of rows held back", "no formal guarantee", "Basis in law not"),
-        *("30 days (lab's word, no proof)", "until 31 Jan 2030 23:59 UTC; 2 of 3 parties"),
-        *("no officer's key is agreed on", "cobasis inspect icu.toml", "made by north"),
+        *("lab sees who resembles whom", "IF A PARTY HELPS LAB", "the model, ridge (or logistic)"),
+        *("25 % of rows held back", "no formal guarantee", "Basis in law not", "made by north"),
+        *("until 31 Jan 2030 23:59 UTC; 2 of 3 parties", "no officer's key is agreed on"),
         *(f"{who.name} {who.fingerprint}" for who in others if who.name != "lab"),
         agreement.analyst.fingerprint,
     ):
         assert each in screen, each
     whole = agreed("inspect icu.toml").stdout
     assert whole.partition("\n")[2] == Path("icu.toml").read_text()
-
-
-def test_words_of_others_cannot_steer_the_terminal(agreed):
-    hostile = 'purpose = "study\\u001b[2J\\u202e of rows\\nNoise     epsilon 0"'
-    agreed.edit('purpose = "study"', hostile)
-    agreed("agreement new icu.toml --yes")
-    screen = agreed("sign icu.toml --yes").stdout
-    assert "Purpose      study?[2J? of rows Noise     epsilon 0\n" in screen
 
 
 def test_a_round_with_noise_and_one_exchange_says_so(cobasis):

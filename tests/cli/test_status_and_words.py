@@ -29,7 +29,6 @@ def told(typed, by="north"):
 
 
 def look_on_until_the_first_run(cobasis):
-    """From a draft to an agreement that is sealed, and all proposals received."""
     cobasis.draft(more="--basis consensus")
     cobasis.refused("status icu.toml", "still a draft", "`cobasis agreement new icu.toml *.pub`")
     Path("icu.toml").unlink()

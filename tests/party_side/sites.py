@@ -122,11 +122,9 @@ class Consortium:
         return self.folder(name) / f"{name}.upload"
 
     def of_round(self):
-        """Where files of several rounds go beside each other."""
         return self.folder("north") / f"{self.session().work.name}.upload"
 
     def desk(self):
-        """The analyst's, as every command opens it."""
         return AnalystSession(self.agreement, identity=self.lab, path=self.agreement_path)
 
     def reply(self, name, number=-1):
@@ -179,7 +177,6 @@ class Consortium:
 
 
 def join(session, path):
-    """Take the secret as `sign` does before it signs."""
     keep_secret(session, read_secret(session, path))
 
 
@@ -242,7 +239,6 @@ def agreed(root, **changes):
 
 
 def keys_unencrypted(monkeypatch):
-    """Open each key at once: encrypted, one takes seconds."""
     monkeypatch.setattr(session_module, "load_identity", lambda path, **_: PEOPLE[path.stem])
 
 

@@ -86,7 +86,6 @@ class Summing(Consortium):
 
 
 def summing(root, monkeypatch, *, sums=TERMS, **changes):
-    """Everybody has signed, each with a key for masks."""
     keys_unencrypted(monkeypatch)
     made, parties = Summing(root), {name: PEOPLE[name] for name in NAMES}
     (root / "icu.news").unlink(missing_ok=True)  # of the round before

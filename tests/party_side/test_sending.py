@@ -4,7 +4,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import (
     CobasisError,
     DimensionError,
@@ -94,19 +93,6 @@ def test_the_same_people_get_the_stored_basis_or_no_span(make):
     assert made.choice.span == "forced"
     last = session.vault.history()[-1]
     assert (last.reason, last.by) == (forced.reason, "A. Curator and B. Officer")
-
-
-def test_sending_names_the_file_to_vault_and_transcript(site):
-    session = site.session("north")
-    _, sent = sent_by(site)
-    [line] = session.vault.history()
-    assert (line.upload, line.span) == (sent.digest, "fresh")
-    last = verify_transcript(session.transcript.path)[-1]
-    assert (last.event, last.told["upload"]) == ("prepared", sent.digest)
-    left = [each.name for each in session.work.rglob("*")]
-    assert sorted(left) == ["1-upload.sent"]
-    frame(1).extend(frame(8, 10)).write_csv(site.table("north"))  # all ten are not held back
-    assert site.ready().choice.changes.few
 
 
 def test_before_joining_nothing_can_be_made(make):
