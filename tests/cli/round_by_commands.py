@@ -133,7 +133,6 @@ class Typed:
         self("key new lab --analyst", by="lab")
 
     def draft(self, file="icu.toml", *, pubs="", more="", asked="--yes", **options):
-        """An agreement; a draft unless .pub files are given."""
         write_table(self.folder / "public.csv", seed=0)
         return self(
             f"agreement new {file} {pubs} --columns public.csv --label sick --id patient "
@@ -159,7 +158,6 @@ class Typed:
         return said[0]
 
     def signed_on(self, terms, officers=()):
-        """The same, of an agreement on any terms, with everybody's keys."""
         self.keys(officers=officers)
         self(f"agreement new icu.toml {PUBS} {terms}")
         return self.signed()
@@ -169,7 +167,6 @@ class Typed:
             write_table(self.folder / f"{name}.csv", seed=seed, n_rows=60)
 
     def send(self, *names, more=""):
-        """What the analyst has in its inbox next."""
         (self.folder / "inbox").mkdir(exist_ok=True)
         for name in names or NAMES:
             line = f"send icu.toml {name}.csv --yes --signed-by Officer {more}"

@@ -30,7 +30,6 @@ def write_people(path, *, seed, digits=0):
 
 
 def begun(cobasis, terms=TERMS, *, digits=0, **options):
-    """Everybody signs and has a table; what the first is shown."""
     for seed, name in enumerate(NAMES):
         write_people(Path(f"{name}.csv"), seed=seed, digits=digits)
     return cobasis.signed_on(terms, **options)

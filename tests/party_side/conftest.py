@@ -21,7 +21,6 @@ def site(make):
 
 @pytest.fixture(scope="module")
 def whole_round(tmp_path_factory):
-    """A round in which everybody has uploaded, and what the analyst returns."""
     with pytest.MonkeyPatch.context() as patch:
         made, paths = consortium(tmp_path_factory.mktemp("round"), patch), {}
         for name in NAMES:

@@ -112,7 +112,6 @@ class Consortium:
         return session
 
     def ready(self, name="north", *, table=None, **how):
-        """What a party is about to send, of its table where no other is named."""
         return ready_from(self.session(name), table or self.table(name), **how)
 
     def send(self, name="north", *, to=None, table=None, **how):

@@ -27,7 +27,6 @@ class Summing(Consortium):
         return path
 
     def ready(self, name="north", *, looking=False, **options):
-        """The same table, unless another is asked for, made ready for the next exchange."""
         return super().ready(name, table=self.table(name, **options), looking=looking)
 
     def file(self, name="north"):

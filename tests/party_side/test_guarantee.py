@@ -45,7 +45,6 @@ def charges(site):
 
 
 def of_payload(_, __, path):
-    """Calls on the file that noise is written to first."""
     return path.name.startswith("upload.safetensors")
 
 

@@ -114,28 +114,22 @@ def test_a_span_is_of_this_anchor_and_after_the_upload_no_other_takes_its_place(
     adopt(session, site.consensus_file("north", span(site, [3, 4, 5])))
 
 
-def told_by_lab(site):
-    digest, time = site.agreement.digest().hex(), "2026-11-21T15:30:00Z"
-    return {"round_id": ROUND, "agreement": digest, "analyst": "lab", "time": time}
-
-
-def news_of(site, *, receipts=(), **changes):
-    fields = {**told_by_lab(site), "agreed": (*NAMES, "lab"), "receipts": tuple(receipts)}
-    path = site.root / "icu.news"
-    path.write_bytes(News(**{**fields, **changes}).text(site.lab.sign))
+def news_of(site, *, sent=(), time="2026-11-21T15:30:00Z"):
+    """With a receipt for each file that north sent."""
+    told = {"round_id": ROUND, "agreement": site.agreement.digest().hex(), "analyst": "lab"}
+    told |= {"time": time}
+    mine = {"party": "north", "exchange": 1, "transcript": "0" * 64}
+    receipts = (sign_receipt(Receipt(**told, **mine, file=x), site.lab.sign) for x in sent)
+    path, agreed_by = site.root / "icu.news", (*NAMES, "lab")
+    news = News(**told, agreed=agreed_by, receipts=tuple(receipts))
+    path.write_bytes(news.text(site.lab.sign))
     return path
-
-
-def receipt_of(site):
-    sent = site.session("north").history("prepared")[-1].told["upload"]
-    fields = {"party": "north", "exchange": 1, "file": sent, "transcript": "0" * 64}
-    return sign_receipt(Receipt(**told_by_lab(site), **fields), site.lab.sign)
 
 
 def test_a_receipt_in_news_is_noted_in_the_transcript_once(uploaded):
     site, _ = uploaded
     session = site.session("north")
-    path = news_of(site, receipts=[receipt_of(site)])
+    path = news_of(site, sent=session.digests_sent(session.exchanges[0]))
     news, [signed] = accept_news(session, path)
     assert accept_news(session, path)[1] == ()
     [line] = session.history("receipt")

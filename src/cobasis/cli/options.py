@@ -293,7 +293,6 @@ def the_one(words: list[Path], *, what: str) -> Path:
 
 
 def _is_agreement(path: Path) -> bool:
-    """Whether a TOML file is an agreement; one that cannot be read is none."""
     with suppress(DiskError):
         return plain_kind(path) == "agreement"
     return False

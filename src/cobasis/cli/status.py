@@ -54,7 +54,6 @@ class Standing:
 
     @cached_property
     def open(self) -> Exchange | None:
-        """The exchange that has not ended, as far as is known."""
         taken = sum(bool(self.taken(each)) for each in self.exchanges)
         ended = max(taken, len(self.news.ended))
         return self.exchanges[ended] if ended < len(self.exchanges) else None
