@@ -47,8 +47,6 @@ def test_a_plan_needs_a_draft_and_a_table_alone_and_public_rows_bring_a_basis_an
     draft.said(PLAN, *words, "Noise with a guarantee was left out", by="nobody")
     assert sorted(Path().rglob("*")) == before
     found = draft.json(PLAN)
-    names = "as it is, 6 components, 1 component, random basis, numbers as int8"
-    assert ", ".join(each["name"] for each in found["effects"]) == names
     assert (found["n_rows"], found["metric"]) == (70, "accuracy")
     Path("own.csv").write_text(Path("north.csv").read_text().replace("sex", "geschlecht", 1))
     Path("own.toml").write_text('[sex]\ncolumn = "geschlecht"\n')
@@ -84,8 +82,5 @@ def test_a_draft_is_planned_with_its_guarantee_and_refused_by_what_it_lacks(draf
     draft.refused("plan thin.toml north.csv", "draft: n_components must")
     draft.draft("own.toml", more="--basis haar --dp epsilon=8,radius=3,most_rows=99,labels=public")
     found = draft.json("plan own.toml north.csv")
-    price = {each["name"]: each for each in found["effects"]}
-    assert price["as it is"]["leaked"] < 0.5
-    contents = [price[name]["content"] for name in ("epsilon 2", "as it is", "epsilon 32")]
-    assert contents == sorted(set(contents))
+    assert found["effects"][0]["leaked"] < 0.5
     assert "Labels are public." in json.dumps(found["told"])

@@ -73,9 +73,8 @@ EXACT = pytest.approx(1, abs=1e-9)
 def spans(n_parties, n_components, *, two_labels=False):
     """V_i of parties of 100 digits each; two labels each, if they are to differ."""
     rows, labels = digits()
-    tables = [rows[100 * party : 100 * (party + 1)] for party in range(n_parties)]
-    if two_labels:
-        tables = [rows[labels // 2 == party][:100] for party in range(n_parties)]
+    parts = labels // 2 if two_labels else np.arange(len(rows)) // 100
+    tables = [rows[parts == party][:100] for party in range(n_parties)]
     return [own_basis(table, n_components, number=each) for each, table in enumerate(tables)]
 
 

@@ -112,11 +112,15 @@ def fresh(n_features, n_components, count):
     return [haar_basis(n_features, n_components, number=number) for number in range(count)]
 
 
-FRESH = [(digits, 8, 2, 0, 0.08), (digits, 8, 4, 0.13, 0.33)]
-FRESH += [(data, size, 8, 1, 1) for data, size in ((digits, 8), (cancer, 5))]
-
-
-@pytest.mark.parametrize(("data", "size", "count", "least", "most"), FRESH)
+@pytest.mark.parametrize(
+    ("data", "size", "count", "least", "most"),
+    [
+        (digits, 8, 2, 0, 0.08),
+        (digits, 8, 4, 0.13, 0.33),
+        (digits, 8, 8, 1, 1),
+        (cancer, 5, 8, 1, 1),
+    ],
+)
 def test_fresh_spans_that_fill_all_features_give_every_row_exactly(data, size, count, least, most):
     rows = data(800)[0]
     content = rebuilt(rows, fresh(rows.shape[1], size, count))
@@ -126,8 +130,8 @@ def test_fresh_spans_that_fill_all_features_give_every_row_exactly(data, size, c
 
 def test_the_same_span_however_turned_shows_nothing_more():
     rows = digits()[0][:280]
-    once = rebuilt(rows, [own_basis(rows, 8)])
-    again = rebuilt(rows, [own_basis(rows, 8, number=number) for number in range(8)])
+    bases = [own_basis(rows, 8, number=number) for number in range(8)]
+    once, again = (rebuilt(rows, bases[:count]) for count in (1, 8))
     assert again.explained.value == pytest.approx(once.explained.value, abs=1e-9)
     assert again.named == once.named
 
