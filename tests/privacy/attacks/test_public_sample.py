@@ -54,8 +54,7 @@ def test_labels_in_the_clear_are_enough_against_a_random_basis_and_without_them_
     assert linked.value > 0.8
     blind, unlinked = attacked(haar_basis(64, 16), *split("digits", 100)[:3])
     assert blind.explained.value < 0
-    assert blind.named.value < 0.06
-    assert unlinked.value < 0.06
+    assert max(blind.named.value, unlinked.value) < 0.06
 
 
 def test_more_parties_do_reveal_more_about_each():
