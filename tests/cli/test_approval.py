@@ -122,8 +122,8 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     audited(SEND.removesuffix("--yes"))  # nobody is here to be asked, and an officer has answered
     received = audited.json("receive icu.toml icu.north.1-upload", by="lab")["files"][0]
     assert received["verdict"] == "accepted"
-    shown = audited("inspect icu.north.1-upload --as lab", by="lab").stdout.splitlines()
-    assert {"    approvals:", "      exchange upload", "      times 2"} <= {*shown}
+    shown = audited.json("inspect icu.north.1-upload --as lab", by="lab")["manifest"]["audit"]
+    assert [(each["exchange"], each["times"]) for each in shown["approvals"]] == [("upload", 2)]
     assert b"officer" not in UPLOAD.read_bytes()
 
 

@@ -26,22 +26,6 @@ def test_together_is_far_above_alone_a_consensus_basis_is_near_pooled_and_sums_a
     assert alone <= 20.5
 
 
-def test_rows_are_dealt_once_and_by_label_two_neighbours_of_a_cycle_to_each_party():
-    dealt = deal("digits", split="by-label", seed=4)
-    held = [tuple(np.unique(labels)) for _, labels in dealt.rows.values()]
-    assert all(len(labels) == 2 for labels in held)
-    counts = np.bincount(np.concatenate([labels for _, labels in dealt.rows.values()]))
-    assert counts.tolist() == [50] * 10
-    for this, following in zip(held, held[1:] + held[:1], strict=True):
-        assert len(set(this) & set(following)) == 1
-    few = deal("digits", n_parties=3, split="by-label", seed=4)
-    assert {*few.test_labels} == {label for _, labels in few.rows.values() for label in labels}
-    for split in ("iid", "by-label"):
-        dealt = deal("digits", split=split, seed=1)
-        total = sum(len(rows) for rows, _ in dealt.rows.values())
-        assert total + len(dealt.test_rows) + 100 == 1797
-
-
 def test_the_page_is_one_file_with_bars_the_numbers_and_no_outside_reference():
     found = compare(deal("diabetes", split="iid", seed=0), seed=0)
     page = render_comparison(found)
