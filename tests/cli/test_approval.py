@@ -154,20 +154,19 @@ def test_an_approval_outlives_a_send_that_was_killed_and_no_file_of_another_roun
 
 
 def test_an_audit_is_worse_by_a_grade_or_a_share_that_no_draw_explains():
+    def report(grade, share):
+        told = {"verdict": "aggregate", "verdict_words": "", "sentences": (), "untested": ()}
+        found = Finding("P1", grade, "", {"explained": share})
+        return AuditReport(about={}, findings=(found,), **told)
+
     for before, after, worse in (
         (("amber", 0.3), ("amber", 0.31), False),
         (("amber", 0.3), ("amber", 0.33), True),
         (("amber", 0.3), ("red", 0.3), True),
         (("amber", -70.0), ("amber", -0.6), False),
     ):
-        told = {"about": {}, "verdict": "aggregate", "verdict_words": "", "untested": ()}
-        then, now = (
-            AuditReport(
-                **told, sentences=(), findings=(Finding("P1", grade, "", {"explained": share}),)
-            )
-            for grade, share in (before, after)
-        )
-        assert list(approval._worse(then, now)) == [f"{TITLES['P1']} (P1)"] * worse
+        found = approval._worse(report(*before), report(*after))
+        assert list(found) == [f"{TITLES['P1']} (P1)"] * worse
 
 
 def test_an_analyst_takes_no_file_without_the_approval_that_is_agreed(audited, monkeypatch):

@@ -3,11 +3,10 @@ from functools import cache
 from xml.etree import ElementTree as ET
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn.metrics import r2_score
 
-from cobasis import Round, numeric_features, simulate
+from cobasis import Round, simulate
 from cobasis.algorithms.readable import Table
 from cobasis.errors import LabelError, StepError, UnknownPartyError
 
@@ -120,14 +119,6 @@ def test_only_who_has_a_return_predicts_and_strangers_and_labels_of_other_rows_a
             made.score(table, labels)
     with pytest.raises(LabelError, match="go together"):
         made.score({"north": table}, {"east": label})
-
-
-def test_a_data_frame_needs_no_features_where_its_columns_are_numbers():
-    names = ["age", "pulse", "ph", "u", "v", "w"]
-    rows = {name: (pl.DataFrame(X, schema=names), y) for name, (X, y) in rows_of().items()}
-    made = simulate(rows, rng=np.random.default_rng(0), n_components=5)
-    assert made.agreement.features == numeric_features(names)
-    assert made.score(*rows["north"]) == done().score(*rows_of()["north"])
 
 
 def test_rows_that_would_look_alike_are_told_apart():

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from cobasis.errors import ShapeError
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.scores import (
     score_content,
     score_structure,
     standing_alone,
-    told_apart,
 )
 from privacy.attacks.constructions import cancer, digits, own_basis, released
 
@@ -51,11 +49,6 @@ def test_known_people_do_not_count_but_others_can_be_taken_for_them():
     named = content(guessed, known=np.arange(50)).named
     assert named.value <= 1 / 150  # only whoever is nearest to the far corner
     assert named.chance == 1 / 200
-
-
-def test_people_of_one_kind_are_not_told_apart():
-    with pytest.raises(ShapeError, match="3 are of the kind"):
-        told_apart(np.arange(3.0), np.ones(3, bool))
 
 
 @pytest.mark.parametrize(
