@@ -7,12 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cobasis.analyst_side.history import ATTEMPT, OPENED, REVOKED, History, Received, history_of
-from cobasis.bundle.agreement_file import (
-    read_agreement,
-    sealed_agreement,
-    sealed_path,
-    stem_of,
-)
+from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, sealed_path, stem_of
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import Bundle, open_bundle
 from cobasis.bundle.manifest import Expected
@@ -21,12 +16,7 @@ from cobasis.bundle.transcript import Transcript, now, verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import read_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_left, remove_tree, write_whole
-from cobasis.errors import (
-    AnotherRunError,
-    ReplayError,
-    RetentionError,
-    UnsignedError,
-)
+from cobasis.errors import AnotherRunError, ReplayError, RetentionError, UnsignedError
 from cobasis.keys.identity import Identity, enrolled_key
 from cobasis.linalg.arrays import Hidden
 from cobasis.progress import Report, silent

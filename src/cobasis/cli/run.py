@@ -86,9 +86,6 @@ def _first(session: AnalystSession, plan: Plan) -> Iterator[str]:
     rows |= {"missing": plan.missing} if plan.new or not plan.ended else {}
     for title, names in rows.items():
         yield from wrapped(", ".join(names), lead=f"  {title:<9} ") if names else ()
-    if waiting := [name for name in plan.without if name in session.history.taken()]:
-        options = " ".join(f"--with {name}" for name in waiting)
-        yield from wrapped(f"The upload of {listed(waiting)} is in. To take it: {options}")
 
 
 def _told(concluded: Concluded, *, card: Path) -> dict[str, Any]:

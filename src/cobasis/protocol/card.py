@@ -150,19 +150,19 @@ def check_card(
     word: Any = {name: getattr(card, name) for name in _SAID}
     right = make_card(agreement, returned, consensus=consensus, anchor_tag=anchor_tag, **word)
     wrong = [name for name in ModelCard.model_fields if getattr(card, name) != getattr(right, name)]
-    asked = agreement.sums is not None and agreement.sums.scores
-    counted = agreement.sums is None or agreement.dp is None  # under noise on sums nothing is
-    if counted and card.n_rows < round(n_rows, -1):
-        wrong.append("n_rows, which is below your own")
-    if (card.evidence, returned.evidence) == ("not a random turn", "cannot tell"):
-        wrong.append("evidence")
-    if card.scores and not (asked and {"rows"} <= {*card.scores} <= SCORES):
-        wrong.append("scores")
-    if len(card.shares) != (len(agreement.classes) if agreement.task == "clustering" else 0):
-        wrong.append("shares")
-    named = agreement.columns if agreement.sums is not None and agreement.sums.importance else ()
-    if card.importance and not (card.scores and {*card.importance} == {*named}):
-        wrong.append("importance")
+    terms = agreement.sums
+    counted = terms is None or agreement.dp is None  # under noise on sums nothing is
+    scored = terms is not None and terms.scores and {"rows"} <= {*card.scores} <= SCORES
+    named = agreement.columns if terms is not None and terms.importance else ()
+    n_shares = len(agreement.classes) if agreement.task == "clustering" else 0
+    flaws = {
+        "n_rows, which is below your own": counted and card.n_rows < round(n_rows, -1),
+        "evidence": (card.evidence, returned.evidence) == ("not a random turn", "cannot tell"),
+        "scores": card.scores and not scored,
+        "shares": len(card.shares) != n_shares,
+        "importance": card.importance and not (card.scores and {*card.importance} == {*named}),
+    }
+    wrong += [name for name, flawed in flaws.items() if flawed]
     if wrong:
         raise MessageError(
             f"{what} contradicts the agreement, the return or what you sent: {', '.join(wrong)}. "
