@@ -239,8 +239,7 @@ def _show(
         "invited": {} if people.parties else {each.party: each.words() for each in codes},
     }
     lead = lead or f"Wrote {path}, of round '{told['round']}'."
-    bases = [f"{each['name']}={each['base']}" for each in features if "base" in each]
-    if bases:
+    if bases := [f"{each['name']}={each['base']}" for each in features if "base" in each]:
         lead += f" No column of its own has what follows from others: {', '.join(bases)}."
     fingerprint = own.public.fingerprint if own else None
     lines = _lines(told, own=fingerprint, more=more, brought=bool(codes))

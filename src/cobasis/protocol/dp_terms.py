@@ -10,7 +10,6 @@ from pydantic import Field
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.bases import BASES
 from cobasis.models import UNLABELLED
-from cobasis.privacy.gaussian import epsilon_of
 from cobasis.privacy.mechanism import MAX_LABEL_EPSILON, SAMPLER, Calibration, calibrated
 from cobasis.privacy.sensitivity import Adjacency, sensitivity_of
 from cobasis.strict_json import IF_ANY, Strict
@@ -123,11 +122,6 @@ class DPTerms(Strict):
             f"basis {basis}, {labels}; noise of scale {self.calibration.noise:.6g} in "
             f"steps of {self.calibration.grid:g} ({SAMPLER})"
         )
-
-
-def epsilon_spent(*, mu: float, labels: float, delta: float) -> float:
-    """Return the epsilon at a delta of releases with Gaussian noise and randomised labels."""
-    return labels + (epsilon_of(noise=1.0, delta=delta, sensitivity=mu) if mu else 0.0)
 
 
 def noise_problems(agreement: "Agreement", terms: DPTerms) -> Iterator[str]:

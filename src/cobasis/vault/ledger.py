@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from cobasis.errors import BudgetError
 from cobasis.privacy.discrete import zcdp_epsilon
+from cobasis.privacy.gaussian import epsilon_of
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.dp_terms import epsilon_spent
 from cobasis.protocol.sums_terms import noise_of
 from cobasis.vault.datasets import Asked, Charge, Dataset
 
@@ -43,7 +43,7 @@ class Spent:
         labels = sum(each.labels for each in self.charges)
         if any(each.release.startswith(_DISCRETE) for each in self.charges):
             return labels + zcdp_epsilon(mu=mu, delta=delta)  # which holds of both kinds of noise
-        return epsilon_spent(mu=mu, labels=labels, delta=delta)
+        return labels + (epsilon_of(noise=1.0, delta=delta, sensitivity=mu) if mu else 0.0)
 
 
 def charge_of(agreement: Agreement, release: str) -> Charge | None:
