@@ -95,11 +95,6 @@ class RealRound:
     def adopted(self, name):
         return consensus_in(self.opened(name, 0))
 
-    def accuracy(self, name):
-        got = self.returned(name)
-        rows = self.party(name)._basis.project(self.rows[name][0]) @ got.change_of_basis
-        return (got.model.predict(rows) == self.rows[name][1]).mean()
-
     def news(self):
         return News.from_text((self.folder / "icu.news").read_bytes(), self.agreement)
 

@@ -1,11 +1,10 @@
 """Receiving: what is acknowledged lies on the disk, and one bad file never blocks another."""
 
-from datetime import UTC, datetime, timedelta
 from itertools import count
 
 import pytest
 
-from analyst_side.rounds import NAMES, RealRound, contents, real_round, verdicts
+from analyst_side.rounds import NAMES, RealRound, real_round, verdicts
 from cobasis.analyst_side.history import UNREADABLE, audit_words
 from cobasis.analyst_side.receive import FileVerdict, receive
 from cobasis.bundle.agreement_file import read_agreement
@@ -46,14 +45,6 @@ def test_an_accepted_upload_lies_on_the_disk_as_it_came_and_has_a_signed_receipt
         )
     assert made.news().receipts_of(1)["north"].receipt.transcript == made.entries()[1].hash
     assert made.work.path.stat().st_mode & 0o077 == 0
-    before, names = contents(made.work.path), [path.name for path in paths.values()]
-    assert verdicts(made.receive()) == dict.fromkeys(names, "received before")
-    made.upload("north")  # a second one of a party, and an older one
-    older = made.upload("north", file="older", created=datetime.now(UTC) - timedelta(hours=3))
-    assert verdicts(made.receive(paths["north"], older)) == dict.fromkeys(
-        ("north.upload", "older"), "CB805"
-    )
-    assert contents(made.work.path) == before
 
 
 def test_what_lies_beside_an_agreement_is_found_whatever_its_name(made, monkeypatch):

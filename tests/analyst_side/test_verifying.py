@@ -30,21 +30,7 @@ def done(tmp_path):
     return concluded(tmp_path)
 
 
-def test_a_whole_round_verifies_fits_included_and_where_nothing_is_it_is_refused(done):
-    done.remove("west")
-    found = verify(done.path, done.folder)
-    assert not found.failed
-    assert Counter(each.what for each in found.findings) == {
-        "agreement": 1,
-        "transcript": 1,
-        "news": 1,
-        "receipt": 4,
-        "upload": 3,
-        "payload": 3,
-        "return": 3,
-        "removal": 1,
-        "fit": 3,
-    }
+def test_where_nothing_of_a_round_is_it_is_refused(done):
     for folder, words in ((done.inbox, "nothing"), (done.folder / "nowhere", "no folder")):
         with pytest.raises(OptionError, match=words):
             verify(done.path, folder)

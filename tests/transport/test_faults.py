@@ -249,7 +249,6 @@ HOSTILE = [
     ("signature", b'{"format":"cobasis/signature/1","self":1,"name":"north"}'),
     ("word", b'{"format":"cobasis/word/1","self":1}'),
     ("1-upload", b'round_id = "x"\nd = 0001-01-01T00:00:00+23:59\n'),
-    ("1-upload", b'round_id = "x"\nd = ' + b"9" * 5000),
     ("1-upload", b'round_id = "x"\nd' + b".d" * 5000 + b" = 1"),
 ]
 
@@ -338,9 +337,9 @@ def test_an_answer_without_end_or_of_another_form_ends_the_command(served, tmp_p
             with pytest.raises(RequestError, match=told):
                 remote.fetch("news", tmp_path / "news")
         fields = {"upload-offset": "7", "upload-complete": "?0"}
-        for told in (b'{"verdict":"refused"}', b'{"verdict":{"verdict":"refused"}}'):
-            monkeypatch.setattr(server, "_told", lambda *_, t=told, **__: Response(t, 200, fields))
-            assert remote.refusal(made, "word") == ""
+        odd = Response(b'{"verdict":{"verdict":"refused"}}', 200, fields)
+        monkeypatch.setattr(server, "_told", lambda *_, **__: odd)
+        assert remote.refusal(made, "word") == ""
         with pytest.raises(RequestError, match="7 bytes of a file of 6"):
             remote.upload(made, "word")
     asked, fields = httpx.Request("GET", "https://lab/news"), {"content-length": "3"}

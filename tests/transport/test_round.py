@@ -103,17 +103,11 @@ def test_what_an_officer_approves_leaves_and_what_it_covers_runs_unattended(tmp_
     assert "word       south: " in world.typed("status lab/icu.toml", by="lab").output
 
 
-def test_what_the_server_or_the_analyst_refuses_is_told_to_its_party(served):
+def test_what_time_it_is_at_the_server_is_told_to_whose_clock_is_off(served):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wire.HTTPMessageSigner, "prepare", at(60))
         told = " ".join(served.go("north", code=3).output.split())
     assert "more than 5 minutes apart. Set the clock, then try again. [CB806]" in told
-    served.go("north", code=4)
-    [blob] = (served.lab / "icu.inbox").glob("north/signature~*")
-    blob.write_bytes(blob.read_bytes().replace(b'"signature":"', b'"signature":"00'))
-    served.worker().step()
-    for _ in range(2):
-        assert "the analyst did not take 'north.sig'" in served.go("north", code=3).output
 
 
 def test_what_was_damaged_and_came_by_hand_is_taken_and_who_was_left_out_told_to_wait(served):
@@ -123,7 +117,9 @@ def test_what_was_damaged_and_came_by_hand_is_taken_and_who_was_left_out_told_to
     [file] = served.lab.glob("icu.inbox/north/1-upload~*")
     file.write_bytes(file.read_bytes()[:-1])
     served.worker().step()
-    assert "did not take 'icu.north.1-upload'" in served.go("north", code=3).output
+    for _ in range(2):
+        told = served.go("north", code=3).output
+        assert "the analyst did not take 'icu.north.1-upload'" in told
     served.typed("receive lab/icu.toml north/icu.north.1-upload", by="lab")
     assert "waits for east, lab" in served.go("north", code=4).output
     served.typed("run lab/icu.toml --without east --yes", by="lab")
