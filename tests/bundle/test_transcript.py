@@ -6,29 +6,11 @@ import stat
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bundle.bundles import transcript
-from cobasis.bundle.transcript import (
-    REPAIRED,
-    START,
-    Transcript,
-    following,
-    read_line,
-    verify_transcript,
-)
+from cobasis.bundle.transcript import REPAIRED, START, Transcript, following, verify_transcript
 from cobasis.errors import DiskError, OptionError, TranscriptError
 from faults import BROKEN, FULL, deaths, failures
-
-STEADY = settings(max_examples=40, deadline=None, derandomize=True, database=None)
-FACTS = st.one_of(
-    st.text(max_size=20),
-    st.integers(),
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.booleans(),
-    st.lists(st.text(max_size=5), max_size=3),
-)
 
 
 @pytest.fixture
@@ -49,13 +31,6 @@ def test_lines_are_canonical_json_that_carries_the_hash_before(path):
     entries = verify_transcript(path)
     assert [entry.hash for entry in entries] == hashes[1:]
     assert [entry.told["party"] for entry in entries] == [f"party-{n}" for n in range(5)]
-
-
-@STEADY
-@given(told=st.dictionaries(st.text(max_size=10), FACTS, max_size=4))
-def test_what_is_told_comes_back(told):
-    entry = following(START, "event", told=told, time="")
-    assert read_line(entry.line, START) == entry
 
 
 def test_nothing_is_appended_to_a_transcript_that_was_changed(path):

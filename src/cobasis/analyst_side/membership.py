@@ -152,12 +152,7 @@ class Removed:
     concluded: Concluded | None  # None where nothing had been trained on who leaves
 
 
-def remove(
-    session: AnalystSession,
-    parties: Sequence[str],
-    *,
-    realign: bool = False,
-) -> Removed:
+def remove(session: AnalystSession, parties: Sequence[str], *, realign: bool = False) -> Removed:
     """Take parties' rows out, train once without them, and certify what is and is not gone."""
     with session.at_work() as history:
         session.require_kept()

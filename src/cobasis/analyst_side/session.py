@@ -61,12 +61,7 @@ class AnalystSession(Hidden):
     """What each of the analyst's commands works with; `report` hears how far it is."""
 
     def __init__(
-        self,
-        agreement: Agreement,
-        *,
-        identity: Identity,
-        path: Path,
-        sealed: bool = True,
+        self, agreement: Agreement, *, identity: Identity, path: Path, sealed: bool = True
     ) -> None:
         enrolled = analyst_of(agreement)
         self.identity = enrolled_key(identity, enrolled)

@@ -103,11 +103,9 @@ class FitFolder(Fits):
         if not self._gathered:
             return
         number = max(self._shards, default=-1) + 1
-        fits: list[Fit] = [self.data[party] for party in self._gathered]
-        changes = (np.asarray(fit.change_of_basis, _NUMBERS) for fit in fits)
-        names = (_TENSOR + party for party in self._gathered)
-        tables = dict(zip(names, changes, strict=True))
-        determinations = [fit.determination for fit in fits]
+        fits: dict[str, Fit] = {_TENSOR + party: self.data[party] for party in self._gathered}
+        tables = {name: np.asarray(x.change_of_basis, _NUMBERS) for name, x in fits.items()}
+        determinations = [fit.determination for fit in fits.values()]
         path = self._shard_path(number)
         write_tables(path, tables, metadata={"determination": json.dumps(determinations)})
         self._index(number, path)

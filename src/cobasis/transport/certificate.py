@@ -23,6 +23,7 @@ from cobasis.strict_json import canonical_json
 from cobasis.transport.wire import SMALL_BYTES
 
 _OWN, _STATEMENT = timedelta(days=5 * 365), timedelta(days=90)
+_APART = timedelta(days=1)  # clocks are not alike
 
 
 class Statement(SignedLine):
@@ -44,11 +45,6 @@ class Statement(SignedLine):
         told |= {"until": moment_text(now + _STATEMENT)}
         made = cls(**told, signature="0" * 128)
         return made.model_copy(update={"signature": sign(made.message()).hex()})
-
-    def is_good(self, analyst: PublicIdentity, *, now: datetime) -> bool:
-        day = timedelta(days=1)  # clocks are not alike
-        within = moment_of(self.since) - day <= now <= moment_of(self.until) + day
-        return self.is_by(analyst) and within and self.analyst == analyst.name
 
 
 def pin_of(certificate: x509.Certificate) -> str:
@@ -113,8 +109,9 @@ def believed(
     for each in found if isinstance(found, list) else []:
         with suppress(AgreementError, ValueError):
             made = Statement.from_text(canonical_json(each)[:SMALL_BYTES].decode())
-            good = made.is_good(analyst, now=now) and (proxied or made.pin == pin)
-            if good and shown is not None:
+            within = moment_of(made.since) - _APART <= now <= moment_of(made.until) + _APART
+            good = made.is_by(analyst) and within and made.analyst == analyst.name
+            if good and (proxied or made.pin == pin) and shown is not None:
                 return shown
     raise CertificateError(
         f"the certificate that the server shows (its key: {pin[:16]}) is none that "
