@@ -196,7 +196,10 @@ def test_every_party_reads_the_balance_of_all_raw_rows():
 def test_weighted_survival_is_that_of_lifelines_and_both_groups_curves_are_drawn(tmp_path):
     labels = TOLD[["days", "treated", "event"]].rename(columns={"days": "value"})
     told = {"task": "effect", "outcome": Outcome(treatment="treated", trim=0.0, **SURVIVAL)}
-    made = in_three(RAW, labels, features=FEATURES, **told).parties["south"].effects()
+    party = in_three(RAW, labels, features=FEATURES, **told).parties["south"]
+    made = party.effects()
+    assert party.agreement.horizons == ()  # a row has a propensity, and no share without event
+    assert np.allclose(party.predict(RAW), SHARE, atol=1e-10)
     assert write_effects(made, tmp_path).read_text().count("<svg") == 2
     axes, own = survival_plot(made.shares).axes[0], weights(SHARE)
     drawn = {each.get_label(): [*each.get_ydata()] for each in axes.lines}
@@ -336,22 +339,3 @@ def test_an_effect_is_read_by_everybody_who_accepts(tmp_path, monkeypatch):
     lines = pl.read_csv(folders[0] / "effects.csv").iter_rows(named=True)
     for line, (effect, error) in zip(lines, estimates(right).values(), strict=False):
         assert np.allclose([line["estimate"], line["standard_error"]], [effect, error], rtol=1e-8)
-
-
-def test_of_an_effect_on_times_predict_gives_the_propensity_and_no_share(tmp_path, monkeypatch):
-    typed = Typed(tmp_path, monkeypatch)
-    typed.signed_on(
-        "--task effect --label value --id patient --numbers age:centre=60,scale=12 --holdout 0 "
-        "--outcome treatment=treated,event=died,horizons=2,estimators=weighting "
-        "--purpose study --retention-days 30 --minimum-parties 3 --yes"
-    )
-    for at, name in enumerate(NAMES):
-        own = RAW.join(TOLD[["treated"]]).assign(value=1.0 + RAW.index % 5, died=1)[at::3]
-        own.assign(patient=own.index).to_csv(tmp_path / f"{name}.csv", index=False)
-    typed.send()
-    typed.run()
-    typed.accept()
-    typed("predict icu.toml north.csv -o out.csv --explain")
-    out = pl.read_csv(tmp_path / "out.csv")
-    assert out["prediction"].is_between(0, 1).all()
-    assert out.columns[1:4] == ["prediction", "model", "explained"]
