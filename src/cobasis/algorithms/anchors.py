@@ -16,7 +16,7 @@ FROM_PUBLIC_ROWS: frozenset[AnchorKind] = frozenset({"public", "smote"})
 """The anchors that are made of public rows, and so need them at every party."""
 
 MAX_ISOMETRIC_FEATURES = 8192
-"""Above this an isometric anchor would take minutes and gigabytes at every party."""
+"""Above this, which an agreement refuses, it would take minutes and gigabytes at every party."""
 
 _LEAKS = {
     "uniform": "lets whoever holds A F_i read directions of F_i from it (independent component "
@@ -152,11 +152,6 @@ def draw_anchor(
             raise AnchorError(
                 f"an isometric anchor has at least as many rows as features, not {n_rows} for "
                 f"{n_features}. Use n_anchor_rows={n_features}, or anchor='gaussian'."
-            )
-        if n_features > MAX_ISOMETRIC_FEATURES:
-            raise AnchorError(
-                f"{n_features} features are above the {MAX_ISOMETRIC_FEATURES} up to which an "
-                "isometric anchor is practical. Use anchor='gaussian', which costs some accuracy."
             )
         return HaarIsometry(stream, n_rows=n_rows, n_columns=n_features)
     if public_rows is not None:
