@@ -8,7 +8,7 @@ import onnxruntime
 import polars as pl
 import pytest
 
-from cobasis.errors import ModelFileError, OptionError, ShapeError
+from cobasis.errors import ModelFileError, OptionError
 from cobasis.features.contract import CategoryFeature, Interaction, NumericFeature, width_of
 from cobasis.features.encoder import encode
 from cobasis.models.chain_file import decode_chain
@@ -142,8 +142,3 @@ def test_the_file_says_that_it_is_a_secret_and_no_party_takes_it_for_a_model_tha
     assert json.loads(told["cobasis.classes"]) == ["ill", "well"]
     with pytest.raises(ModelFileError, match="no file of the model format"):
         decode_chain(graph(), **agreed())
-
-
-def test_a_map_of_another_shape_is_refused():
-    with pytest.raises(ShapeError, match=r"shape \(3, 5\), the features have 11 encoded columns"):
-        graph(weights=np.eye(3, WIDTH))

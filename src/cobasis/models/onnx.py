@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import onnx
 
-from cobasis.errors import OptionError, ShapeError
+from cobasis.errors import OptionError
 from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
 from cobasis.features.encoder import LARGEST, encoded_columns
-from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.linalg.arrays import Matrix
 from cobasis.models.chain import Affine, Array, Chain, Trees
 
 RAW_FORMAT = "cobasis/raw-model/1"
@@ -66,18 +66,11 @@ def raw_graph(
     classes: Sequence[str] | Sequence[int],
 ) -> bytes:
     """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model."""
-    table = as_matrix(map_in, name="the map into the aligned rows")
     columns = encoded_columns(features)
-    if table.shape != (len(columns), model.widths[0]):
-        raise ShapeError(
-            f"the map into the aligned rows has shape {table.shape}, the features have "
-            f"{len(columns)} encoded columns and the model {model.widths[0]}. Use the basis "
-            "and the return of this agreement."
-        )
     sheet = _Sheet()
     encoded = _write_encoding(sheet, features)
     order = sorted(range(len(columns)), key=lambda at: columns[at].level is not None)
-    rows = sheet.put("MatMul", encoded, sheet.weight(table[order]))
+    rows = sheet.put("MatMul", encoded, sheet.weight(map_in[order]))
     _write_model(sheet, model, rows)
     graph = sheet.nodes, "raw-model", sheet.inputs, sheet.outputs, sheet.weights
     made = onnx.helper.make_model(
