@@ -168,7 +168,6 @@ def travelling_classes(labels: Array) -> Array:
 
 
 def generator(random_state: Any) -> np.random.Generator:  # noqa: ANN401 -- anything may be given
-    """Make the generator that a simulation draws its keys from."""
     drawn = isinstance(random_state, np.random.RandomState)
     seed = random_state.randint(0, 2**32, size=8, dtype=np.int64) if drawn else random_state
     try:

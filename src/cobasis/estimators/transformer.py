@@ -51,16 +51,8 @@ class CollaborativeTransformer(
     n_components : int, optional
         l, columns of every secret basis; by default half the features, at least one. Fewer
         components show the analyst less, and keep less.
-    aligner : str or Aligner
-        "odc", "gopp", "whitened", "imakura", "kawakami", or one with other options.
-    anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
-        The anchor's kind.
-    n_anchor_rows : int, optional
-        a; by default as ``simulate`` chooses it.
-    basis : {"svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"}
-        How parties choose their bases.
-    public_rows : array-like of shape (n_public, n_features), optional
-        For public anchors and bases alone.
+    aligner, anchor, n_anchor_rows, basis, public_rows : optional
+        As ``simulate`` takes them.
     features : sequence of NumericFeature or CategoryFeature, optional
         What columns hold: centres and scales, categories, blanks. A data frame's columns are taken
         by these names, and others are left alone. By default all columns, numbers as they are.

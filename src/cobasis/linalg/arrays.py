@@ -186,7 +186,6 @@ class WholeTable(Blocks):
         *,
         step: str,  # noqa: ARG002 -- there is nothing to wait for
     ) -> Iterator[Done]:
-        """Yield what `work` makes of some rows at a time, as many as there are cores."""
         # The size is the table's alone: parts are added in their order, so that a sum over them
         # is the same to the last bit with one thread or with many.
         size = max(256, PART_CELLS // self.shape[1])
