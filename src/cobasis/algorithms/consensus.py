@@ -8,7 +8,7 @@ The weighted form sends ``A V_i S_i / sqrt(n_i)``, and the analyst caps what is 
 import numpy as np
 
 from cobasis.algorithms.bases import check_basis_rule
-from cobasis.algorithms.images import Images, batches, check_image
+from cobasis.algorithms.images import Images, batches
 from cobasis.errors import ConsensusError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.directions import Leading
@@ -40,11 +40,7 @@ def consensus_span(images: Images, *, n_components: int, weighted: bool = False)
     check_basis_rule(
         "weighted_consensus" if weighted else "consensus", anchor="isometric", n_parties=len(images)
     )
-    checked = {
-        party: check_image(party, image)
-        for batch in batches(images)
-        for party, image in batch.items()
-    }
+    checked = {party: image for batch in batches(images) for party, image in batch.items()}
     with one_blas_thread():
         if weighted:  # what is louder than the median party is scaled down to it
             norms = {party: float(np.linalg.norm(image)) for party, image in checked.items()}

@@ -10,7 +10,7 @@ import polars as pl
 from scipy.sparse import issparse
 
 from cobasis.errors import DtypeError, FeatureError, LabelError, OptionError, ShapeError
-from cobasis.features.contract import Feature, columns_in
+from cobasis.features.contract import Feature, columns_in, listed_features
 from cobasis.features.encoder import as_frame, column_names
 from cobasis.linalg.arrays import Matrix, as_matrix, as_table
 from cobasis.protocol.messages import as_labels
@@ -66,7 +66,7 @@ def take_features(table: Cells, features: Features | None) -> "Matrix | nw.DataF
     """Return the columns that features name, or all as numbers where none are given."""
     if features is None:
         return table if isinstance(table, nw.DataFrame) else as_matrix(table, name="X")
-    names = [each.name for each in columns_in(features)]
+    names = [each.name for each in columns_in(listed_features(features))]
     if not isinstance(table, nw.DataFrame):
         return as_table(table, name="X", columns=len(names))
     if missing := [name for name in names if name not in table.columns]:

@@ -27,7 +27,6 @@ from cobasis.estimators.inputs import (
     take_parties,
     travelling_classes,
 )
-from cobasis.features.contract import listed_features
 from cobasis.features.encoder import column_names
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import Task
@@ -252,8 +251,7 @@ class CollaborativeTransformer(
                     f"parties are given, and party_column={self.party_column!r} as well. Give one."
                 )
             cells, parties = take_parties(cells, self.party_column)
-        features = None if self.features is None else listed_features(self.features)
-        table = take_features(cells, features)
+        table = take_features(cells, self.features)
         return table, party_labels(parties, n_rows=len(table))
 
     def _labels(self, y: npt.ArrayLike | None, *, n_rows: int) -> Array:
