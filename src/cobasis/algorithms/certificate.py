@@ -315,10 +315,9 @@ def fit_error(image: Matrix, change: Matrix, *, target: Matrix, kind: FitKind) -
 
 
 def refuse_wrong_fit(error: float, *, party: str) -> None:
-    if error <= FIT_TOLERANCE:
-        return
-    raise FitCheckError(
-        f"the change of basis of party '{party}' is not the fit of its anchor image to the target: "
-        f"it is off by {error:.1e}, and rounding explains {FIT_TOLERANCE:.0e}. The file was "
-        "changed, or is of another run. Ask the analyst to run again."
-    )
+    if not error <= FIT_TOLERANCE:
+        raise FitCheckError(
+            f"the change of basis of party '{party}' is not the fit of its anchor image to the "
+            f"target: it is off by {error:.1e}, and rounding explains {FIT_TOLERANCE:.0e}. The "
+            "file was changed, or is of another run. Ask the analyst to run again."
+        )

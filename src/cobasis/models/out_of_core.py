@@ -91,15 +91,14 @@ that reading all rows takes would go into finding them from all."""
 ROW_BYTES = 24
 """Of xgboost's file, beside two bytes for each number of a row."""
 
-_SETTINGS = {"eta": 0.1, "max_depth": 6, "tree_method": "hist", "verbosity": 0}
-
 
 def fit_xgboost(rows: LabelledRows, *, split: Split, classes: Labels | None, over: Pass) -> bytes:
     """Boost trees along the axes, until rows that were kept apart see no gain; as JSON."""
     import xgboost
 
     steps = {"max_bin": 256, "nthread": available_threads()}
-    settings = {**_SETTINGS, **steps, "objective": "reg:squarederror", "seed": split.seed}
+    grown = {"eta": 0.1, "max_depth": 6, "tree_method": "hist", "seed": split.seed, **steps}
+    settings = {**grown, "verbosity": 0, "objective": "reg:squarederror"}
     if classes is not None:
         several = {"objective": "multi:softprob", "num_class": len(classes)}
         settings |= several if len(classes) > 2 else {"objective": "binary:logistic"}  # noqa: PLR2004

@@ -114,10 +114,8 @@ def folds(labels: npt.NDArray[Any], *, task: Task, seed: int) -> list[tuple[Any,
 # ---------------------------------------------------------------- models that carry training rows
 
 _ROW_CARRYING = (
-    "sklearn.svm._classes.SVC",
-    "sklearn.svm._classes.NuSVC",
-    "sklearn.svm._classes.SVR",
-    "sklearn.svm._classes.NuSVR",
+    "sklearn.svm._classes.SV",  # of classes and of numbers, as the next; not the linear ones
+    "sklearn.svm._classes.NuSV",
     "sklearn.svm._classes.OneClassSVM",
     "sklearn.neighbors",
     "sklearn.gaussian_process",
