@@ -1,5 +1,3 @@
-"""Upload files for the tests."""
-
 import json
 from dataclasses import fields, replace
 

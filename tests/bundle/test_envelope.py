@@ -1,5 +1,3 @@
-"""What is written is what is opened, by its recipients and by nobody else; the rest is refused."""
-
 import hashlib
 import io
 import json

@@ -1,5 +1,3 @@
-"""An upload on disk: in the agreed precision, whole or not there, and read as it was written."""
-
 import os
 import tracemalloc
 from dataclasses import replace

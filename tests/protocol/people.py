@@ -1,5 +1,3 @@
-"""Identities of the test consortium: real keys, made anew for each run."""
-
 from cobasis.keys.identity import Identity
 from cobasis.protocol.enrolment import PublicIdentity
 from protocol.consortium import NAMES

@@ -1,5 +1,3 @@
-"""Bad rows and labels, through `simulate` and through `Party.prepare`: one coded error each."""
-
 import re
 
 import numpy as np

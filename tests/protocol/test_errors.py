@@ -1,5 +1,3 @@
-"""The tree of errors: codes are unique, drawn at the top, and close every message."""
-
 import inspect
 import pickle
 import re

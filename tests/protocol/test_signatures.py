@@ -1,5 +1,3 @@
-"""Who is who, and who signed: all of them, this very text, or nobody is bound."""
-
 import hashlib
 
 import pytest

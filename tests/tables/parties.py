@@ -1,5 +1,3 @@
-"""Parties, tables on disk in every kind, and what the in-memory path makes of them."""
-
 from dataclasses import asdict, dataclass
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""A vault in a folder of its own, and the same one opened again."""
-
 import pytest
 
 from vault.vaults import open_vault

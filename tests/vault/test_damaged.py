@@ -1,5 +1,3 @@
-"""A record that was changed, forged, swapped or lost is one clear error, and shows nothing."""
-
 import hmac
 import shutil
 

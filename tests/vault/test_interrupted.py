@@ -1,5 +1,3 @@
-"""At whatever call the disk fails or the process dies: old state or new, and a retry works."""
-
 import shutil
 import tempfile
 from pathlib import Path

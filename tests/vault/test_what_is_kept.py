@@ -1,5 +1,3 @@
-"""What goes into a vault comes out, bit for bit, and only what belongs into one goes in."""
-
 import pickle
 from dataclasses import replace
 

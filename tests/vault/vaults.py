@@ -1,5 +1,3 @@
-"""A vault on a real disk, with a real key, and each thing that it keeps."""
-
 from pathlib import Path
 
 import numpy as np
