@@ -133,7 +133,7 @@ def test_a_receipt_in_news_is_noted_in_the_transcript_once(uploaded):
     news, [signed] = accept_news(session, path)
     assert accept_news(session, path)[1] == ()
     [line] = session.history("receipt")
-    assert line.told == signed.told()
+    assert line.told == {**signed.receipt.model_dump(), "signature": signed.signature}
     assert news_at(session.news, session.agreement) == news
     with pytest.raises(ReplayError, match="newer ones are kept"):
         accept_news(session, news_of(site, time="2026-11-20T15:30:00Z"))

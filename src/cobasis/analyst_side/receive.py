@@ -15,7 +15,6 @@ from cobasis.analyst_side.history import AGREED, LATE, RECEIVED, Received, audit
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import beside, line_in, read_agreement, seal, sealed_path
 from cobasis.bundle.envelope import PLAIN, Bundle, plain_kind
-from cobasis.bundle.manifest import refuse_replay
 from cobasis.bundle.messages import proposal_in, sums_in, upload_in
 from cobasis.bundle.seal import look
 from cobasis.disk.calls import READABLE, explained
@@ -176,11 +175,17 @@ def _take_in(session: AnalystSession, path: Path, *, digest: str) -> tuple[Recei
             _refuse_removed(session, each.party)
             return each, False
     with session.opened(path) as bundle:
-        party, exchange = bundle.manifest.sender, _exchange_of(session, bundle)
-        _refuse_removed(session, party)
-        place = exchange.number, party
+        manifest, exchange = bundle.manifest, _exchange_of(session, bundle)
+        _refuse_removed(session, manifest.sender)
+        place = exchange.number, manifest.sender
+        # two uploads of the same rows show more than one, and the second could be made to show
+        # where they differ
         if before := files.get(place):
-            refuse_replay(bundle.manifest, created=before.created)
+            raise ReplayError(
+                f"this {manifest.kind} of '{manifest.sender}' was made on {manifest.created}, and "
+                f"one of {before.created} was accepted. A party's is taken once in a round. The "
+                "first one stays; to replace it, agree on a new round."
+            )
         _store(session, bundle, exchange)
         return files[place], True
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NoReturn, Self
 
 from pydantic import AfterValidator, Field, FiniteFloat, ValidationError, model_validator
 
-from cobasis.errors import BundleError, ClockError, ForeignBundleError, OptionError, ReplayError
+from cobasis.errors import BundleError, ClockError, ForeignBundleError, OptionError
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
 from cobasis.protocol.enrolment import IdentityName
 from cobasis.protocol.exchanges import Answer, MessageName
@@ -169,14 +169,3 @@ class Expected:
                 f"now, {moment_text(now)}. One of the two clocks is wrong. Correct the clock and "
                 "make the bundle anew."
             )
-
-
-def refuse_replay(manifest: Manifest, *, created: str) -> NoReturn:
-    """Raise ReplayError: a file of its sender, made then, was accepted in this exchange."""
-    # two uploads of the same rows show more than one, and the second could be made to show where
-    # they differ
-    raise ReplayError(
-        f"this {manifest.kind} of '{manifest.sender}' was made on {manifest.created}, and one of "
-        f"{created} was accepted. A party's {manifest.kind} is taken once in a round. The first "
-        "one stays; to replace it, agree on a new round."
-    )

@@ -113,7 +113,8 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
         write_whole(session.news, text)
         # Killed between these lines, the same news add what is missing: lines say what is known.
         for each in signed:
-            session.transcript.append("receipt", each.told())
+            told = {**each.receipt.model_dump(), "signature": each.signature}
+            session.transcript.append("receipt", told)
     return news, tuple(signed)
 
 

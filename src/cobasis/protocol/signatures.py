@@ -251,9 +251,6 @@ class SignedReceipt(Strict):
     signature: Signed  # the analyst's
     countersignature: None = None  # stays in the file; once it was the party's
 
-    def told(self) -> dict[str, str | int]:
-        return {**self.receipt.model_dump(), "signature": self.signature}
-
 
 def sign_receipt(receipt: Receipt, sign: Sign) -> SignedReceipt:
     return SignedReceipt(receipt=receipt, signature=sign(receipt.message()).hex())
