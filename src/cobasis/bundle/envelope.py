@@ -151,7 +151,7 @@ class _Read:
         return manifest, sender, good
 
     def manifest(self, signer: Mapping[str, PublicIdentity], *, expected: Expected) -> Manifest:
-        """Read the manifest, believe it when its sender's signature is right, and check it."""
+        """Read the manifest, believe it when its sender signed it, and hold sizes against it."""
         manifest, _, good = self.signed(signer)
         if not good:
             raise SignatureError(
@@ -161,11 +161,6 @@ class _Read:
                 "whether they sent it."
             )
         expected.check(manifest, what=self.what)
-        self._refuse_other_size(manifest)
-        return manifest
-
-    def _refuse_other_size(self, manifest: Manifest) -> None:
-        """Raise BundleError unless parts of the size that was said, and zeros to a step, follow."""
         at, size = self.plain.tell(), sum(part.n_bytes for part in manifest.parts)
         if size > self._most:
             refuse(self.what, f"its parts' {size:,} bytes are more than the {self._most:,} read")
@@ -177,6 +172,7 @@ class _Read:
         if self.plain.read() != bytes(filling):  # else one upload could be many files
             refuse(self.what, "what fills its last step is not zeros")
         self.plain.seek(at)
+        return manifest
 
     def pieces(self, part: Part) -> Iterator[bytes]:
         """Yield one part's bytes and compare their digest."""

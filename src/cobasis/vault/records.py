@@ -93,7 +93,21 @@ class Records(Hidden):
             plain = self._unseal(sealed)
         except ValueError:
             self.refuse(name, "it is damaged, or was sealed for another party's key")
-        return self._unpacked(name, plain)
+        if not plain.startswith(_FORMAT):
+            self.refuse(name, "it is no record, or another version's")
+        begin = len(_FORMAT) + _MAC
+        body = plain[begin:]
+        mac = hmac.digest(self._mac_key, body, "sha256")
+        if not hmac.compare_digest(plain[len(_FORMAT) : begin], mac):
+            self.refuse(name, "it was not written with this vault's key")
+        end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
+        try:
+            told, arrays = json_object(body[_LENGTH:end]), load(body[end:])
+        except (ValueError, SafetensorError):
+            self.refuse(name, "it cannot be read")
+        if (told["party"], told["record"]) != (self.party, name):
+            self.refuse(name, f"it is party '{told['party']}'s record '{told['record']}'")
+        return Record(about=told["about"], arrays=arrays)
 
     def path(self, name: str) -> Path:
         return self.folder / f"{name}{SUFFIX}"
@@ -115,23 +129,6 @@ class Records(Hidden):
             f"used: {reason}. Check that the key is this party's; if it is, put the whole vault "
             "back from a copy."
         )
-
-    def _unpacked(self, name: str, plain: bytes) -> Record:
-        if not plain.startswith(_FORMAT):
-            self.refuse(name, "it is no record, or another version's")
-        begin = len(_FORMAT) + _MAC
-        body = plain[begin:]
-        mac = hmac.digest(self._mac_key, body, "sha256")
-        if not hmac.compare_digest(plain[len(_FORMAT) : begin], mac):
-            self.refuse(name, "it was not written with this vault's key")
-        end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
-        try:
-            told, arrays = json_object(body[_LENGTH:end]), load(body[end:])
-        except (ValueError, SafetensorError):
-            self.refuse(name, "it cannot be read")
-        if (told["party"], told["record"]) != (self.party, name):
-            self.refuse(name, f"it is party '{told['party']}'s record '{told['record']}'")
-        return Record(about=told["about"], arrays=arrays)
 
     def _vault_key(self) -> bytes:
         record = self.get(_KEY)
