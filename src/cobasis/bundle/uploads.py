@@ -141,11 +141,8 @@ def _refuse_tables(header: Header, *, scaled: bool, kind: np.dtype[Any] | None) 
     kinds = _LABELS.values() if kind is None else [_LABELS["float64"]]
     right = kind is None if labels is None else labels.shape == shape and labels.dtype in kinds
     if not right:
-        refuse(
-            what,
-            f"its labels are not {' or '.join(map(str, kinds))} of shape {shape}, for its "
-            f"{rows.shape[0]:,} rows",
-        )
+        found = "none" if labels is None else f"{labels.dtype} {labels.shape}"
+        refuse(what, f"its labels are {found}, not {' or '.join(map(str, kinds))} {shape}")
 
 
 STORED: dict[Precision, tuple[str, str]] = {

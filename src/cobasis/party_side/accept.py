@@ -89,8 +89,7 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
     known = {str(each.told["transcript"]) for each in session.history("receipt")}
     signed = []
     for exchange in exchanges(session.agreement):
-        found = news.receipts_of(exchange.number).get(session.name)
-        if found is None:
+        if (found := news.receipts_of(exchange.number).get(session.name)) is None:
             continue
         if not (sent := session.digests_sent(exchange)):
             raise VaultError(
