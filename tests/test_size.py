@@ -19,28 +19,28 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (1_940, 1_180, 15),
-    "analyst_side": (2_050, 1_680, 11),
-    "bundle": (1_980, 1_500, 11),
-    "cli": (4_150, 3_360, 24),
+    "algorithms": (1_930, 1_170, 15),
+    "analyst_side": (2_030, 1_660, 11),
+    "bundle": (1_930, 1_460, 11),
+    "cli": (4_120, 3_340, 24),
     "cobasis": (620, 300, 6),
     "disk": (530, 360, 5),
-    "estimators": (830, 460, 5),
-    "features": (1_380, 890, 7),
+    "estimators": (820, 460, 5),
+    "features": (1_370, 880, 7),
     "keys": (240, 190, 2),
-    "linalg": (640, 400, 6),
-    "models": (3_050, 2_210, 15),
-    "party_side": (3_600, 2_920, 14),
+    "linalg": (630, 400, 6),
+    "models": (3_040, 2_200, 15),
+    "party_side": (3_600, 2_910, 14),
     "privacy": (2_530, 1_670, 18),
-    "protocol": (7_380, 5_130, 35),
+    "protocol": (7_370, 5_120, 35),
     "report": (810, 650, 6),
     "statistics": (1_900, 1_440, 10),
     "tables": (780, 620, 4),
-    "transport": (1_720, 1_350, 10),
-    "vault": (990, 740, 5),
+    "transport": (1_710, 1_350, 10),
+    "vault": (980, 730, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 30_930,
+    "tests": 30_640,
     "experiments and benchmarks": 10_690,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
