@@ -1,4 +1,5 @@
 import csv
+import re
 from functools import cache
 from xml.etree import ElementTree as ET
 
@@ -9,7 +10,7 @@ from statsmodels.stats.meta_analysis import combine_effects
 
 from cobasis.errors import EstimateError, OptionError, ShapeError
 from cobasis.features.contract import NumericFeature
-from cobasis.report.estimates import write_coefficients
+from cobasis.report.estimates import forest, write_coefficients
 from cobasis.statistics.coefficients import p_value, table_of
 from regressions.cohort import FEATURES, columns, fitted, gap, people, table
 
@@ -129,6 +130,9 @@ def test_the_files_hold_the_table_and_obey_no_columns_name(model, tmp_path):
     page = read["coefficients.html"].decode()
     assert "<i>" not in page
     assert "http" not in page.replace("http://www.w3.org/", "")
+    beside = forest(made).axes[0].child_axes[0].get_yticklabels()  # each estimate in words
+    assert all(re.fullmatch(r"\S+ \(\S+ to \S+\)", each.get_text()) for each in beside)
+    assert len(beside) == len(made.columns)
     assert ET.fromstring(read["forest.svg"]).tag.endswith("svg")  # noqa: S314 -- ours
     assert read["forest.png"].startswith(b"\x89PNG")
     assert ("survival.png" in read) == (page.count("<svg") == 2) == (model == "cox")

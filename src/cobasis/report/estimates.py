@@ -43,7 +43,8 @@ Drawn = dict[str, tuple[str, str, Figure]]
 
 
 def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
-    about = "Of a number per agreed scale, so that all fit one axis."
+    about = "Of a number per agreed scale, so that all fit one axis; in the table per unit of its "
+    about += "column. Of a word against the word that has no column."
     drawn: Drawn = {"forest.svg": ("Effects and their intervals", about, forest(table))}
     if table.shares:
         about = f"At the agreed times, of {table.reference}."
@@ -125,8 +126,13 @@ def forest(table: CoefficientTable) -> Figure:
     axes.set_xlim(float(drawn(left)), float(drawn(right)))
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.set_yticks(places, names, fontsize=_SMALL)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    figures = zip(*map(drawn, (middle, low, high)), strict=True)
+    beside = axes.secondary_yaxis("right")
+    written = ["{:.3g} ({:.3g} to {:.3g})".format(*each) for each in figures]
+    beside.set_yticks(places, written, fontsize=_SMALL)
+    for side in (axes, beside):
+        side.tick_params(axis="y", length=0)
+        side.spines[["top", "left", "right"] if side is axes else ["right"]].set_visible(False)
     axes.set_xlabel(f"{table.effect}, 95 % interval", fontsize=_SMALL)
     return figure
 
