@@ -4,15 +4,12 @@ import re
 import shutil
 from pathlib import Path
 
-import numpy as np
-import polars as pl
 import pytest
-from scipy.special import expit
 
-from cli.round_by_commands import NAMES, PUBS
+from cli.round_by_commands import NAMES, PUBS, write_table
 from transport.serving import World
 
-COLUMNS = "--numbers age:low=20,high=100 --category sex=f,m"  # centred on its range
+COLUMNS = "--numbers a:low=-20,high=20 --category sex=f,m"  # centred on its range
 SUMS = "--sums most_rows=300,most_rows_in_all=900"
 TERMS = (
     f"{COLUMNS} --label sick --classes no,yes --id patient --purpose study --retention-days 30 "
@@ -20,18 +17,10 @@ TERMS = (
 )
 
 
-def write_people(path, *, seed, digits=0):
-    draw = np.random.default_rng(seed)
-    age, sex = draw.uniform(20, 100, 200).round(digits), draw.choice(["f", "m"], 200)
-    chance = expit(0.04 * age - 2.5 + 0.5 * (sex == "m"))
-    sick = np.where(draw.uniform(size=200) < chance, "yes", "no")
-    patient = [f"{path.stem}-{row}" for row in range(200)]
-    pl.DataFrame({"patient": patient, "age": age, "sex": sex, "sick": sick}).write_csv(path)
-
-
-def begun(cobasis, terms=TERMS, *, digits=0, **options):
+def begun(cobasis, terms=TERMS, **options):
+    """Everybody signs and has a table; what the first is shown."""
     for seed, name in enumerate(NAMES):
-        write_people(Path(f"{name}.csv"), seed=seed, digits=digits)
+        write_table(Path(f"{name}.csv"), seed=seed, n_rows=200)
     return cobasis.signed_on(terms, **options)
 
 
@@ -59,7 +48,7 @@ def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(co
     assert cobasis.json("status icu.toml", by="lab")["waits_for"] == []
     assert Path("icu.table/coefficients.html").exists()
     assert "All encoded columns left" not in Path("icu.card.html").read_text("utf-8")
-    table = [line for line in said.splitlines() if line.startswith(("(intercept)", "age", "sex=m"))]
+    table = [line for line in said.splitlines() if line.startswith(("(intercept)", "a ", "sex=m"))]
     again = cobasis(f"accept icu.toml icu.north.{number}-return").output
     assert len(table) == len({*table} & {*again.splitlines()}) == 3  # everybody's is the analyst's
     assert "nobody is new" in cobasis("run icu.toml", by="lab").output
@@ -70,7 +59,7 @@ def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(co
 def test_a_party_sees_whether_its_table_can_be_summed_before_anybody_signs(cobasis):
     cobasis.keys()
     cobasis(f"agreement new icu.toml {PUBS} {TERMS}")
-    write_people(Path("north.csv"), seed=0)
+    write_table(Path("north.csv"), seed=0, n_rows=200)
     line = "send icu.toml north.csv --dry-run"
     cobasis.said(line, "fits the agreement", "13 sums over 200 rows")
     for words, asked in (("most_rows=199", "0 to 199"), ("most_rows=300,least_rows=201", "201 to")):
@@ -96,18 +85,18 @@ def test_each_step_leaves_with_an_approval_of_its_own(cobasis):
 def test_importance_is_agreed_on_by_words_and_printed_on_all_sides(cobasis):
     asked = f"{SUMS},maps=columns,scores=yes,importance=yes"
     terms = TERMS.replace("--model logit --holdout 0", "--holdout .4").replace(SUMS, asked)
-    assert "what shuffling each column costs" in begun(cobasis, terms, digits=6)
+    assert "what shuffling each column costs" in begun(cobasis, terms)
     for number in (1, 2):
         cobasis.send()
         said = cobasis.run().output
         for name in NAMES:
             shutil.copy(f"outbox/icu.{name}.{number}-return", ".")
             told = cobasis(f"accept icu.toml icu.{name}.{number}-return", by=name).output
-    [shown] = re.findall("By how much accuracy falls.*\n +age .*\n +sex .*\n", said)
+    [shown] = re.findall("By how much accuracy falls.*\n +a .*\n +sex .*\n", said)
     assert shown in told
-    assert '<th scope="row">age</th>' in Path("icu.card.html").read_text("utf-8")
+    assert '<th scope="row">a</th>' in Path("icu.card.html").read_text("utf-8")
     ended = cobasis.json("run icu.toml", by="lab")
-    assert f"{ended['importance']['age'][0]:.4f}" in shown
+    assert f"{ended['importance']['a'][0]:.4f}" in shown
     assert f"On {ended['worth']['rows']:.0f} rows that all parties held back" in said
 
 
@@ -115,7 +104,7 @@ def test_importance_is_agreed_on_by_words_and_printed_on_all_sides(cobasis):
 def test_steps_go_round_by_one_command(tmp_path, monkeypatch):
     world, signed = World(tmp_path, monkeypatch, terms="", agreed=TERMS), "--signed-by Officer"
     for seed, name in enumerate(NAMES):
-        write_people(tmp_path / name / "data.csv", seed=seed)
+        write_table(tmp_path / name / "data.csv", seed=seed, n_rows=200)
     world.worker().step()
     with world.serving(), world.working():
         for name in NAMES:
