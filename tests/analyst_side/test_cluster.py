@@ -13,7 +13,7 @@ import pytest
 from aligned import aligned_rows, cut, parties, rows_and_labels
 from cobasis.analyst_side import passes
 from cobasis.analyst_side.passes import ClusterPasses, passes_for
-from cobasis.errors import FileChangedError, MissingExtraError, OptionError
+from cobasis.errors import MissingExtraError, OptionError
 from cobasis.models.trainer import train
 from cobasis.progress import silent
 
@@ -34,10 +34,9 @@ def aligned(tmp_path_factory):
     return aligned_rows(tmp_path_factory.mktemp("cluster"), *rows_and_labels(1200), n_blocks=5)
 
 
-@pytest.mark.parametrize("model", ["logistic", pytest.param("rff", marks=pytest.mark.soak)])
-def test_models_of_sums_are_the_same_to_rounding(over, aligned, model):
+def test_models_of_sums_are_the_same_to_rounding(over, aligned):
     """The same sums in the same order: tolerance 1e-12."""
-    afar, here = (train(aligned, model=model, over=where, **CLASSES) for where in (over, None))
+    afar, here = (train(aligned, model="logistic", over=x, **CLASSES) for x in (over, None))
     for found, known in zip(afar.layers, here.layers, strict=True):
         if not isinstance(found, str):
             size = np.abs(known.weights).max()
@@ -51,14 +50,6 @@ def test_a_worker_gets_paths_and_changes_of_basis_of_its_blocks_and_no_rows(tmp_
     assert len(data) < 10_000
     assert set(sent._uploads) < set(uploads)
     assert not [row for row in rows_and_labels(4000)[0][:50] if row.tobytes() in data]
-
-
-def test_an_upload_that_a_worker_cannot_use_is_the_same_error(over, tmp_path):
-    uploads, alignment = parties(tmp_path, *rows_and_labels(90), sizes=[45, 45])
-    damaged = cut(uploads, alignment.changes_of_basis, n_blocks=3)
-    uploads["p01"].path.write_bytes(uploads["p01"].path.read_bytes()[:-8])
-    with pytest.raises(FileChangedError, match="party 'p01'"):
-        train(damaged, model="ridge", over=over, **CLASSES)
 
 
 def test_where_no_cluster_can_train_it_is_an_error_that_says_why(monkeypatch):

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from cobasis.cli import desk
-from page.rounds import OWN, PASSPHRASE, Visit, at_work
+from page.rounds import OWN, PASSPHRASE, Visit
 
 FORBID = {
     "cache-control": "no-store",
@@ -137,15 +137,6 @@ def test_a_round_whose_file_has_any_name_is_shown(inside):
     inside.do("icu%20%232%3F/verify")
 
 
-def test_one_command_works_in_a_round_at_a_time(inside, monkeypatch):
-    monkeypatch.setattr(desk, "Job", lambda action, _, **__: at_work(action.name))
-    inside.browser.client.follow_redirects = False
-    form = inside.form("icu/verify")
-    for status in (303, 409):
-        answer = inside.browser.post(f"{inside.at}/icu/verify", data=form, headers={"origin": OWN})
-        assert answer.status_code == status
-
-
 def test_the_address_is_printed_with_the_token_behind_its_fragment(sent, monkeypatch):
     opened = []
     monkeypatch.setattr(desk.webbrowser, "open", opened.append)
@@ -155,9 +146,6 @@ def test_the_address_is_printed_with_the_token_behind_its_fragment(sent, monkeyp
     address, _ = opened
     assert address in said
     assert re.fullmatch("http://127.0.0.1:[0-9]+/#.{43,}", address)
-    monkeypatch.delenv("DISPLAY")
-    sent("page .", by="lab")
-    assert len(opened) == 3
 
 
 def test_a_page_is_of_a_folder_needs_the_servers_packages_and_a_partys_has_no_buttons(

@@ -46,21 +46,16 @@ def test_a_card_says_who_and_what_made_a_model_and_no_figure_of_one_party():
         ({"model": "ridge", "basis": "haar", "dp": DP}, "scores", "with noise: differential priv"),
         ({"task": "regression", "classes": (), "model": "ridge"}, "numbers", "how far off"),
         (NONE, "aligned rows", "No model was trained"),
-        ({"basis": "consensus"}, "probabilities", "right on average"),
         (TABLE | {"basis": "haar"}, "coefficients", "All encoded columns left"),
     ],
 )
 def test_its_limits_are_those_of_this_round(changes, gives, words):
     made = consortium(secret=SECRET, **changes)
-    if changes.get("basis") == "consensus":
-        made.agreed(made.proposals())
-    else:
-        made.received()
+    made.received()
     made.analyst.run()
     card = card_of(made.analyst)
     assert card.gives == gives
     assert any(words in each for each in card.limits)
-    assert (card.consensus_sha256 is None) == (changes.get("basis") != "consensus")
     assert (card.model_sha256 is None) == (gives == "aligned rows")
 
 

@@ -213,7 +213,6 @@ def test_status_asks_the_server_too_and_go_says_what_it_needs(fresh, monkeypatch
     text = (fresh.root / "icu.toml").read_text()
     (fresh.root / "plain.toml").write_text(text.replace(fresh.agreement.server, ""))
     nothing = "--passphrase-file nowhere"  # it is not looked for before the words are right
-    fresh.typed.refused(f"go icu.toml {nothing}", "Name exactly one")
     fresh.typed.refused(f"go plain.toml x.csv {nothing}", "names no server")
     fresh.typed.refused("go icu.toml x.csv", "The analyst's is serve", by="lab")
 
