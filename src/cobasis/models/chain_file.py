@@ -46,22 +46,18 @@ a second. What families write needs some thousandths of it; random features of 7
 _STEP = 100
 """How many multiplications a step down a tree, or a cosine, takes the time of."""
 
-_FUNCTIONS: dict[str, tuple[Function, ...]] = {
-    "mlp": ("Relu", "Tanh", "Sigmoid"),
-    "rff": ("Relu", "Tanh", "Sigmoid", "Cos"),
-    "gaussian_mixture": ("Square", "LogSumExp"),
+_EITHER: tuple[Head, ...] = ("probabilities", "prediction")
+_FORMS: dict[ChainFamily, tuple[tuple[Head, ...], tuple[Function, ...]]] = {
+    "linear": ((*_EITHER, "decision"), ()),
+    "logistic": (("probabilities",), ()),
+    "mlp": (_EITHER, ("Relu", "Tanh", "Sigmoid")),
+    "rff": ((*_EITHER, "decision"), ("Relu", "Tanh", "Sigmoid", "Cos")),
+    "boosted_trees": (_EITHER, ()),
+    "kmeans": (("probabilities",), ()),
+    "gaussian_mixture": (_EITHER, ("Square", "LogSumExp")),
+    "regression": (_EITHER, ()),
 }
-_HEADS: dict[ChainFamily, tuple[Head, ...]] = {
-    "linear": ("probabilities", "decision", "prediction"),
-    "logistic": ("probabilities",),
-    "mlp": ("probabilities", "prediction"),
-    "rff": ("probabilities", "decision", "prediction"),
-    "boosted_trees": ("probabilities", "prediction"),
-    "kmeans": ("probabilities",),
-    "gaussian_mixture": ("probabilities", "prediction"),
-    "regression": ("probabilities", "prediction"),
-}
-"""The families of the format, and how each may end; nothing that stores rows is among them."""
+"""The families of the format, how each may end, and its functions; none of them stores rows."""
 
 _ESTIMATED = "fit."
 _TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "I32": np.dtype("<i4")}
@@ -136,8 +132,8 @@ def _check_words(told: Mapping[str, Any], task: Task) -> None:
             pass
         case _:
             refuse("what it says of its model are not format, family, task, head and layers")
-    if family not in _HEADS:
-        refuse(f"its family {family[:40]!r} is none of {', '.join(_HEADS)}")
+    if family not in _FORMS:
+        refuse(f"its family {family[:40]!r} is none of {', '.join(_FORMS)}")
     expected = "classification" if task in {"classification", "clustering"} else "regression"
     if given != expected or task in MODELLESS:
         refuse(f"it is for {given[:40]!r}, the agreement is for {task!r}")
@@ -210,7 +206,7 @@ def _tensors(chain: Chain) -> dict[str, Array]:
 
 
 def check_chain(chain: Chain) -> None:
-    if chain.head not in _HEADS[chain.family]:
+    if chain.head not in _FORMS[chain.family][0]:
         refuse(f"its head {chain.head[:40]!r} is none that a model of family {chain.family!r} has")
     if not 0 < len(chain.layers) <= MOST_LAYERS:
         refuse(f"it has {len(chain.layers)} layers, and 1 to {MOST_LAYERS} are accepted")
@@ -245,7 +241,7 @@ def _work_of(layer: Layer, family: ChainFamily, width: int) -> int:
         if family not in {"boosted_trees", "gaussian_mixture"}:
             refuse(f"a model of family {family!r} has no trees")
         return _STEP * layer.n_trees * _check_trees(layer)
-    if layer not in _FUNCTIONS.get(family, ()):
+    if layer not in _FORMS[family][1]:
         refuse(f"a model of family {family!r} has no layer {layer!r}")
     return _STEP * width
 

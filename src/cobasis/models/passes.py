@@ -38,12 +38,9 @@ class Block(NamedTuple):
 class LabelledRows(Protocol):
     """Rows in one frame, with labels: positions of classes, or numbers."""
 
-    @property
-    def n_rows(self) -> int: ...
-    @property
-    def n_columns(self) -> int: ...
-    @property
-    def n_blocks(self) -> int: ...
+    n_rows: int
+    n_columns: int
+    n_blocks: int
 
     def block(self, index: int) -> Block:
         """Return one block, the same at each call; it may have no rows."""
