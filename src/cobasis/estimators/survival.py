@@ -18,8 +18,6 @@ from cobasis.models import Task
 from cobasis.statistics.coefficients import CoefficientTable
 from cobasis.statistics.survival import survival_figures
 
-_KIND = record_type({"event": ""})
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CollaborativeSurvival(CollaborativeTransformer):
@@ -113,7 +111,7 @@ class CollaborativeSurvival(CollaborativeTransformer):
                 "booleans, whether the event was seen, and times. Make it with "
                 "sksurv.util.Surv.from_arrays(event, time)."
             )
-        found = np.empty(len(given), dtype=_KIND)
+        found = np.empty(len(given), dtype=record_type({"event": ""}))
         found["event"], found[VALUE] = (given[name] for name in names)
         label_column(found[VALUE], n_rows=n_rows, estimator=type(self).__name__)
         if not np.all((found[VALUE] > 0) & (found[VALUE] < np.inf)):

@@ -23,9 +23,7 @@ MARK = "holds F_i G_i, with which rows of every party can be read: keep it as yo
 
 _FLOAT64, _INT64, _STRING, _BOOL = 11, 7, 8, 9
 
-_IR_VERSION = 9
 _TREES_DOMAIN = "ai.onnx.ml"
-_OPSETS = {"": 19, _TREES_DOMAIN: 5}
 _OUTPUTS = _SCORES, _LABEL, _PREDICTION = "scores", "label", "prediction"
 
 
@@ -75,8 +73,8 @@ def raw_graph(
     graph = sheet.nodes, "raw-model", sheet.inputs, sheet.outputs, sheet.weights
     made = onnx.helper.make_model(
         onnx.helper.make_graph(*graph),
-        opset_imports=[onnx.helper.make_opsetid(*each) for each in _OPSETS.items()],
-        ir_version=_IR_VERSION,
+        opset_imports=[onnx.helper.make_opsetid(*each) for each in (("", 19), (_TREES_DOMAIN, 5))],
+        ir_version=9,
         producer_name="cobasis",
     )
     told = {"format": RAW_FORMAT, "family": model.family, "task": model.task, "secret": MARK}
