@@ -25,16 +25,30 @@ ONCE = {CONSENSUS, RECEIVED}
 
 def problems(site, command, *, whole):
     """Say what is wrong: lost, partly visible, unknown to the vault; of two makes where `whole`."""
-    yield from _partly_visible(site)
+    seen = []
+    for path, by, signer in _visible(site):
+        try:
+            seen.append(opened_parts(path, by=by, signer=signer))
+        except CobasisError as error:
+            yield f"partly visible: {path.name}: {error.code}"
     if command == "secret":  # before which there is no agreement to work under
-        yield from _secrets(site) if whole else ()
+        made = {ConsortiumSecret(each["secret.bin"]).commitment(ROUND) for each in seen}
+        if whole and made != {read_draft(site.agreement_path)["commitment"]}:
+            yield "the agreement is committed to another secret than all were sent"
         return
     yield from _lost(site)
-    yield from _unknown_uploads(site)
-    if whole or command not in CHANGING:
-        yield from _two_models(site)
-    if whole:
-        yield from _other_returns(site)
+    known = {each.upload for each in site.session("north").vault.history()}
+    yield from (
+        f"unknown to the vault: {each}" for each in sent(site) if file_digest(each) not in known
+    )
+    models = {each["model.safetensors"] for each in seen if "model.safetensors" in each}
+    if len(models) > 1 and (whole or command not in CHANGING):
+        yield "two models were returned"
+    returns = {
+        each.name.split(".")[1]: file_digest(each) for each in site.root.glob("outbox/*-return")
+    }
+    if whole and returns != getattr(site.desk().history.outcome, "returns", {}):
+        yield "the returns are not the transcript's"
 
 
 def state(site):
@@ -92,39 +106,6 @@ def opened_parts(path, *, by, signer):
     return made
 
 
-def _partly_visible(site):
-    for path, by, signer in _visible(site):
-        try:
-            opened_parts(path, by=by, signer=signer)
-        except CobasisError as error:
-            yield f"partly visible: {path.name}: {error.code}"
-
-
-def _secrets(site):
-    parts = [opened_parts(path, by=by, signer=who) for path, by, who in _visible(site)]
-    made = {ConsortiumSecret(each["secret.bin"]).commitment(ROUND) for each in parts}
-    if made != {read_draft(site.agreement_path)["commitment"]}:
-        yield "the agreement is committed to another secret than all were sent"
-
-
-def _two_models(site):
-    models = {
-        opened_parts(path, by=by, signer=who).get("model.safetensors")
-        for path, by, who in _visible(site)
-        if path.name.endswith("-return")
-    }
-    if len(models) > 1:
-        yield "two models were returned"
-
-
-def _other_returns(site):
-    returns = {
-        path.name.split(".")[1]: file_digest(path) for path in site.root.glob("outbox/*-return")
-    }
-    if returns != getattr(site.desk().history.outcome, "returns", {}):
-        yield "the returns are not the transcript's"
-
-
 def _lost(site):
     """An acknowledged upload lies on the disk, as it came; a receipt is for such a one only."""
     desk = site.desk()
@@ -158,10 +139,3 @@ def _lost(site):
 def receipts(site):
     path = site.root / "icu.news"
     return News.from_text(path.read_bytes(), site.agreement).receipts if path.exists() else ()
-
-
-def _unknown_uploads(site):
-    known = {each.upload for each in site.session("north").vault.history()}
-    for path in sent(site):
-        if file_digest(path) not in known:
-            yield f"one that the vault does not know: {path.name}"
