@@ -33,14 +33,14 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "party_side": (3_600, 2_910, 14),
     "privacy": (2_530, 1_670, 18),
     "protocol": (7_370, 5_120, 35),
-    "report": (810, 650, 6),
+    "report": (810, 660, 6),
     "statistics": (1_900, 1_440, 10),
     "tables": (780, 620, 4),
     "transport": (1_710, 1_350, 10),
     "vault": (980, 730, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 30_640,
+    "tests": 30_560,
     "experiments and benchmarks": 10_690,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
