@@ -11,7 +11,6 @@ from cobasis.cli import options
 
 @pytest.fixture(autouse=True, scope="session")
 def promised():
-    """Whatever a command answers is what the page of --json promises."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(options.Screen, "say", said_as_promised([]))
         yield

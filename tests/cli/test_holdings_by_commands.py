@@ -31,7 +31,6 @@ BESIDE = {
 
 
 def parted(rows, folder=Path(), *, end=".csv"):
-    """The ward's table, and the laboratories': other columns of these people, in other orders."""
     rows.select("patient", *HELD["east"], "sick").write_csv(folder / f"east{end}")
     for seed, name in enumerate(("north", "west")):
         lab = rows.select("patient", *HELD[name]).sample(fraction=1.0, shuffle=True, seed=seed)

@@ -30,7 +30,6 @@ class Summing(Consortium):
         return super().ready(name, table=self.table(name, **options), looking=looking)
 
     def file(self, name="north"):
-        """Where a party's file goes; those of other rounds may lie beside it."""
         return self.root / f"{name}.{self.agreement.round_id}"
 
     def send(self, name="north", **options):
