@@ -41,10 +41,10 @@ def test_what_cannot_be_audited_or_planned_is_refused(sealed):
     sealed.refused(f"{AUDIT} -o none/page.html", "[CB601]")
 
 
-def test_a_plan_needs_a_draft_and_a_table_alone_and_public_rows_bring_a_basis_and_guarantees(draft):
+def test_a_plan_needs_a_draft_and_a_table_alone_and_public_rows_bring_a_basis(draft):
     before = sorted(Path().rglob("*"))
     words = ("6 components", "random basis", "leaked", "Always answering the most frequent")
-    draft.said(PLAN, *words, "Noise with a guarantee was left out", by="nobody")
+    draft.said(PLAN, *words, "Noise with a guarantee is priced", by="nobody")
     assert sorted(Path().rglob("*")) == before
     found = draft.json(PLAN)
     assert (found["n_rows"], found["metric"]) == (70, "accuracy")
@@ -54,9 +54,7 @@ def test_a_plan_needs_a_draft_and_a_table_alone_and_public_rows_bring_a_basis_an
     assert again["effects"] == found["effects"]
     assert {each["n_scored"] for each in found["effects"]} == {35}
     found = draft.json(f"{PLAN} --public public.csv")
-    names = {each["name"] for each in found["effects"]}
-    assert names > {"public rows' basis", "epsilon 8, public rows' basis"}
-    assert any("clipped to a ball of radius" in each for each in found["told"])
+    assert "public rows' basis" in {each["name"] for each in found["effects"]}
 
 
 def test_rows_are_planned_beside_sums_whichever_the_draft_sends(draft):

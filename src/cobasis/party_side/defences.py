@@ -1,6 +1,6 @@
 """What ``plan`` measures on a party's own table: each defence's price, and rows beside sums."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -19,16 +19,15 @@ from cobasis.models import MODELLESS
 from cobasis.models.passes import Labels
 from cobasis.models.trainer import train
 from cobasis.party_side.draft import components_for
-from cobasis.party_side.preview import BYTES, budget_of, own_setting
+from cobasis.party_side.preview import BYTES, own_setting
 from cobasis.party_side.rows import public_rows_in, refuse_mapping
 from cobasis.party_side.sums_draft import waves_of
 from cobasis.privacy.aggregate import OFTEN, light_of, tells_most
 from cobasis.privacy.attacks import Release as Projected
-from cobasis.privacy.audit.subject import Budget, Subject, sample_size
+from cobasis.privacy.audit.subject import Subject, sample_size
 from cobasis.privacy.audit.what_if import Effect, planned
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
 from cobasis.protocol.messages import figure_of
 from cobasis.protocol.secrets import check_public_rows
 from cobasis.protocol.sums_terms import Release
@@ -49,8 +48,6 @@ class Released:
 
 
 WHO = "you"  # what the party is called in messages: nobody has to be enrolled to plan
-
-_DELTA = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -103,7 +100,6 @@ def priced(
     effects, told = planned(
         people,
         own=own_setting(agreement),
-        budget=_budget(agreement, shown, n_rows=n_rows),
         task=agreement.task,
     )
     return Priced(effects=effects, told=told, n_rows=n_rows, n_sampled=len(some), releases=beside)
@@ -117,19 +113,6 @@ def _public_rows(public: Path | None, agreement: Agreement) -> Matrix | None:
     if shown is not None or agreement.basis == "public":
         return check_public_rows(shown, agreement, party=WHO)
     return None
-
-
-def _budget(agreement: Agreement, shown: Matrix | None, *, n_rows: int) -> Budget | None:
-    budget = budget_of(agreement)
-    if shown is None:
-        return budget
-    # the ball that rows would be clipped to: half of the public rows lie in it
-    centre = shown.mean(axis=0)
-    radius = float(np.median(np.linalg.norm(shown - centre, axis=1)))
-    delta = min(_DELTA, 1 / (PEOPLE_PER_FAILURE * n_rows))
-    least = Budget(epsilon=1.0, delta=delta, radius=1.0)
-    about = replace(budget or least, radius=radius, centre=tuple(map(float, centre)))
-    return about if radius > 0 else None
 
 
 def _rows(agreement: Agreement, some: Matrix, labels: Labels | None, *, n_rows: int) -> Released:

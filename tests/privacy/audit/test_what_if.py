@@ -25,30 +25,27 @@ KEY = b"k" * 32
 UPLOAD = subject(ROWS, LABELS, n_components=8)
 
 
-def priced(n_rows=350, labels=LABELS, *, own=OWN, budget=None, public=None):
+def priced(n_rows=350, labels=LABELS, *, own=OWN, public=None):
     rows, labels = ROWS[:n_rows], None if labels is None else labels[:n_rows]
     empty = {"release": Release(rows=np.empty((n_rows, 0))), "basis": np.empty((64, 0))}
     people = Subject(rows=rows, labels=labels, public_rows=public, **empty)
     task = "representation" if labels is None else "classification"
-    found, told = planned(people, own=own, budget=budget, task=task)
+    found, told = planned(people, own=own, task=task)
     return {each.name: each for each in found}, " ".join(told)
 
 
 def test_every_defence_has_a_line_in_one_order_with_what_it_wins_and_what_it_costs():
-    """Fewer components lower content, and only noise lowers linkage by the basis."""
-    price, told = priced(budget=BUDGET, public=PUBLIC)
+    """Fewer components lower content, and nothing but noise lowers linkage by the basis."""
+    price, _ = priced(public=PUBLIC)
     now = price["as it is"]
     assert "; ".join(price) == (
         "as it is; 16 components; 4 components; 2 components; random basis; numbers as int8; "
-        "public rows' basis; epsilon 32, public rows' basis; epsilon 8, public rows' basis; "
-        "epsilon 2, public rows' basis"
+        "public rows' basis"
     )
-    assert "left out" not in told
     content = [price[f"{size} components"].content for size in (2, 4, 16)]
     assert content == sorted(content)
-    assert all(price[name].leaked == 1 for name in price if "epsilon" not in name)
-    private, random = price["epsilon 2, public rows' basis"], price["random basis"]
-    assert max(private.content, private.leaked) < 0.1
+    assert {each.leaked for each in price.values()} == {1}
+    random = price["random basis"]
     assert random.content < now.content - 0.05
     assert random.accuracy < now.accuracy
     for each in price.values():
@@ -83,15 +80,15 @@ def test_a_model_is_taught_what_is_sent_and_scored_without_noise_on_the_truth():
     assert scored(rows=noisy) == pytest.approx(0.75, abs=0.1)
 
 
-def test_a_guarantee_is_played_where_a_ball_is_known_or_its_noise_is_agreed():
-    own = Setting(n_components=8, basis="haar", budget=replace(BUDGET, epsilon=2))
+def test_a_guarantee_is_priced_where_it_is_agreed():
+    own = Setting(n_components=8, basis="haar", budget=replace(BUDGET, epsilon=2.0))
     price, told = priced(120, own=own)
-    assert "Noise with a guarantee was left out" in told
+    assert "is priced where" in priced(60)[1]
+    assert "clipped to a ball of radius" in told
     assert max(price[each].leaked for each in ("as it is", "4 components")) < 0.1
-    # and where there is one, through no basis that rows shape
-    settings = settings_of(UPLOAD, OWN, budget=BUDGET)
-    assert {each.basis for each in settings if each.budget is not None} == {"haar"}
-    assert len(settings_of(UPLOAD, own, sizes=(8, 4, 4))) == 3  # each once
+    contents = [price[each].content for each in ("as it is", "epsilon 8", "epsilon 32")]
+    assert contents == sorted(contents)
+    assert len(settings_of(UPLOAD, own, sizes=(8, 4, 4))) == 5  # each once
 
 
 def test_what_leaves_is_played_as_it_is_stored_clipped_on_the_grid_and_with_its_labels():

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from cobasis.algorithms.bases import BASES
 from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.directions import leading_directions
@@ -32,22 +31,17 @@ _STEPS = 127  # of int8 on each side of 0
 
 
 def settings_of(
-    subject: Subject, own: Setting, *, sizes: tuple[int, ...] = (), budget: Budget | None = None
+    subject: Subject, own: Setting, *, sizes: tuple[int, ...] = ()
 ) -> tuple[Setting, ...]:
-    """Return what to measure, the own setting first; noise with a guarantee where a ball is known.
-
-    Sizes are numbers of components, by default half and a quarter of the own one.
-    """
+    """Return what to measure, the own setting first; sizes are by default its half and quarter."""
     sizes = sizes or (max(1, own.n_components // 2), max(1, own.n_components // 4))
     found = [own, *(replace(own, n_components=each) for each in sizes)]
     found += [replace(own, basis="haar"), replace(own, precision="int8")]
-    public = subject.public_rows is not None
-    if public:
+    if subject.public_rows is not None:
         found.append(replace(own, basis="public"))
-    if budget is not None:
-        basis = own.basis if BASES[own.basis].under_dp else "public" if public else "haar"
-        budgets = (replace(budget, epsilon=each) for each in _EPSILON)
-        found += [replace(own, basis=basis, budget=each) for each in budgets]
+    if own.budget is not None:
+        budgets = (replace(own.budget, epsilon=each) for each in _EPSILON)
+        found += [replace(own, budget=each) for each in budgets]
     return tuple(dict.fromkeys(found))
 
 
@@ -180,7 +174,7 @@ def accuracies(subject: Subject, *, task: str, seed: int) -> list[float]:
 
 
 def planned(
-    people: Subject, *, own: Setting, budget: Budget | None, task: str
+    people: Subject, *, own: Setting, task: str
 ) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
     """Measure what each defence would come to for people whose rows nobody projected yet.
 
@@ -201,9 +195,9 @@ def planned(
                 'basis = "haar".'
             )
         made = as_set(people, basis=basis, setting=own, key=key)
-        settings = settings_of(made, own, sizes=sizes, budget=budget)
+        settings = settings_of(made, own, sizes=sizes)
         found = effects(made, settings=settings, task=task, seed=0)
-    return found, (*told, *_beside(made, budget))
+    return found, (*told, *_beside(made, own.budget))
 
 
 def _beside(subject: Subject, budget: Budget | None) -> Iterator[str]:
@@ -214,8 +208,8 @@ def _beside(subject: Subject, budget: Budget | None) -> Iterator[str]:
         yield f"Always answering the most frequent class is right for {per_cent(often)}."
     if budget is None:
         yield (
-            "Noise with a guarantee was left out: rows are clipped to a ball that must not come "
-            "from private rows. Give public rows with --public, or agree on a [dp] section."
+            "Noise with a guarantee is priced where the draft has a [dp] section, with a ball that "
+            "must not come from private rows."
         )
     else:
         yield (
