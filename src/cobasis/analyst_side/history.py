@@ -28,7 +28,6 @@ _WORD = re.compile(r"[a-z0-9/._-]{1,64}")
 
 
 def audit_words(audit: Mapping[str, object] | None) -> list[str]:
-    """Return a manifest's record as the transcript has it."""
     told = [] if audit is None else [audit.get(word) for word in _WORDS]
     return [x if isinstance(x, str) and _WORD.fullmatch(x) else UNREADABLE for x in told]
 

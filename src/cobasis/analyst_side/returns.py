@@ -42,8 +42,7 @@ class Concluded:
     table: BaselineTable | CoefficientTable | None = None  # of sums, which all can make
 
 
-_NUMBERS_DEPEND_ON = ("cobasis", "numpy", "scipy", "scikit-learn")
-"""Packages whose versions a model's numbers depend on, besides the uploads."""
+_NUMBERS_DEPEND_ON = ("cobasis", "numpy", "scipy", "scikit-learn")  # besides the uploads
 
 
 class Conclusion:

@@ -57,8 +57,6 @@ def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> "V
 
 
 class Verification:
-    """What holds of the files that a folder has of a round, and what does not."""
-
     def __init__(self, agreement_path: Path, folder: Path, *, report: Report) -> None:
         self.agreement = read_agreement(agreement_path).agreement
         self.folder, self.stem, self.report = folder, stem_of(agreement_path), report

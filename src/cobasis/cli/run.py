@@ -103,7 +103,6 @@ def _told(concluded: Concluded, *, card: Path) -> dict[str, Any]:
 
 
 def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
-    """Yield what people read of a run's end; write a baseline table."""
     outcome = concluded.outcome
     if concluded.certificate is not None:
         yield from concluded.certificate.summary().splitlines()

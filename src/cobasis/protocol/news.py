@@ -17,8 +17,7 @@ from cobasis.protocol.enrolment import IdentityName, OneLine, Signed, verify
 from cobasis.protocol.signatures import Sign, SignedReceipt, analyst_of, signers
 from cobasis.strict_json import IF_ANY, Strict, canonical_json, json_object
 
-MAX_BYTES = 2**24
-"""Of news."""
+MAX_BYTES = 2**24  # of news
 
 _FORMAT, _NEWS = "cobasis/news/1", b"cobasis/news/1\0"
 _REVOKED = b"cobasis/revocation/1\0"
