@@ -35,8 +35,7 @@ def test_while_another_command_is_at_work_every_one_is_refused_and_touches_nothi
 
 
 def test_a_secret_that_was_sealed_before_a_key_was_exchanged_is_refused(make):
-    """Whoever writes the enrolled keys puts its own in place of east's, has the secret sealed,
-    opens it, and seals it for east again: the maker's signature over it stands."""
+    """Whoever writes the enrolled keys has it sealed for a key of its own, and then for east."""
     site = make()
     mole = Identity.new("east")
     changed = [mole.public if each.name == "east" else each for each in site.agreement.enrolled]

@@ -24,8 +24,6 @@ Split = Literal["iid", "by-label"]
 
 @dataclass(frozen=True, kw_only=True)
 class Dealt:
-    """A data set, dealt out to parties, with one test set that all predict."""
-
     name: DataName
     task: Task
     features: tuple[NumericFeature, ...]
