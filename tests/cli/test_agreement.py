@@ -39,6 +39,11 @@ def test_columns_and_their_constants_can_be_typed_and_what_is_not_said_stays_ope
     assert [(each["low"], each["high"], each["fill"]) for each in (a, b)] == [(0, 2.5, 1)] * 2
     assert (a["name"], b["name"]) == ("a", "b (mg/l)")
     assert (sex["missing"], loaded()["n_anchor_rows"]) == ("level", 6)  # f, m, empty
+    method = {"anchor": "gaussian", "aligner": "imakura", "basis": "pca", "model": "mlp"}
+    told = " ".join(f"--{name} {word}" for name, word in method.items())
+    cobasis(f"agreement new other.toml --numbers a,b --task classification {told}")
+    assert loaded("other.toml").items() >= method.items()
+    assert loaded("other.toml")["n_anchor_rows"] == ""  # of isometric anchors alone one a feature
 
 
 def test_an_example_is_read_as_a_partys_table_is_and_each_column_by_itself(cobasis):

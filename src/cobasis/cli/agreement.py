@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from cobasis.algorithms import BasisName
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.bundle.agreement_file import (
     complete,
     read_agreement,
@@ -77,10 +77,12 @@ class Enrolment:
 @dataclass(frozen=True, kw_only=True)
 class Terms:
     columns: Annotated[
-        Path | None, Option(help="A table whose columns, and words, become public.")
+        Path | None, Option(help="A table: its columns, words, means and spreads become public.")
     ] = None
     leave_out: Annotated[str | None, Option(help="Its columns to leave out, or none.")] = None
-    i_may_publish: Annotated[bool, Option("--i-may-publish", help="People's rows, too.")] = False
+    i_may_publish: Annotated[
+        bool, Option("--i-may-publish", help="What is computed of its rows may become public.")
+    ] = False
     numbers: Annotated[list[str] | None, Option(help="Numbers: age or age:centre=60.")] = None
     categories: Annotated[list[str] | None, Option("--category", help="sex=female,male.")] = None
     formula: Annotated[str | None, Option(help="How columns enter: age * sex + cr(bmi).")] = None
@@ -101,9 +103,13 @@ class Terms:
     models: Annotated[str | None, Option(help="Families the analyst may choose from.")] = None
     holdout: Annotated[float | None, Option(help="Share of rows that stays at a party.")] = None
     n_components: Annotated[str | None, Option(help="Columns of every basis, or auto.")] = None
+    n_anchor_rows: Annotated[int | None, Option(help="Isometric: by default one a feature.")] = None
+    anchor: Annotated[AnchorKind | None, Option(help="The anchor's kind.")] = None
     basis: Annotated[BasisName | None, Option(help="Consensus is best, from 3 parties.")] = None
+    aligner: Annotated[AlignerName | None, Option(help="The method.")] = None
     precision: Annotated[Precision | None, Option(help="Numbers of an upload.")] = None
     int8_range: Annotated[float | None, Option(help="With int8: largest projected value.")] = None
+    public_rows_sha256: Annotated[str | None, Option(help="SHA-256 of public rows.")] = None
     sums: Annotated[str | None, Option(help="Sums, no rows: maps=rff,most_rows=900,...")] = None
     from_sums: Annotated[Path | None, Option(help="A baseline table's folder, for columns.")] = None
     dp: Annotated[str | None, Option(help="Noise: epsilon=8,radius=2,most_rows=900,...")] = None

@@ -233,7 +233,7 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
         fields.setdefault("model", DEFAULT_MODELS[cast("Task", task)])
         fields.setdefault("models", (fields["model"],))
     features = fields.get("features")
-    if features and "sums" not in fields:
+    if features and "sums" not in fields and fields.get("anchor", "isometric") == "isometric":
         fields.setdefault("n_anchor_rows", width_of(features))
     return fields
 
