@@ -58,7 +58,7 @@ FIELDS = {
         "anchor_tag": ["0" * 64, None],
         "recipients": [["west"]],
         "simulated": [True],
-        "told": [{"n_rows": 1}],
+        "told": [{"n_rows": 1}, {"exchange": ["1"]}],
     },
 }
 SIZES = (0, -1, 2**31, 2**48, 2**63, 2**64, 1.5, "960", None, True)

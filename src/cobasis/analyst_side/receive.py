@@ -195,7 +195,7 @@ def _exchange_of(session: AnalystSession, bundle: Bundle) -> Exchange:
     kind, every = bundle.manifest.kind, session.exchanges
     party, history, now = bundle.manifest.sender, session.history, session.open_exchange()
     number = bundle.manifest.told.get("exchange")  # of steps, which are all of one kind
-    of = next((x for x in every if x.message == kind and number in {None, x.number}), None)
+    of = next((x for x in every if x.message == kind and number in (None, x.number)), None)
     what = f"the bundle '{bundle.path.name}' of '{party}' is of kind '{kind}'"
     if of is None:
         wanted = " and ".join({f"'{each.message}'": None for each in every})
