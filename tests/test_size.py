@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (1_930, 1_170, 15),
     "analyst_side": (2_030, 1_660, 11),
     "bundle": (1_930, 1_460, 11),
-    "cli": (4_120, 3_340, 24),
+    "cli": (4_130, 3_340, 24),
     "cobasis": (620, 300, 6),
     "disk": (530, 360, 5),
     "estimators": (820, 460, 5),
