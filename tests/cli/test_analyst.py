@@ -4,11 +4,13 @@ import json
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
 from bundle.bundles import write
 from cli.round_by_commands import NAMES
+from cobasis.errors import MissingExtraError
 
 
 @pytest.fixture
@@ -45,6 +47,10 @@ def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
     lab("receive icu.toml inbox")
     waits = ("waits for the upload of south", "go on without them: --without south", "[CB314]")
     sent.refused("run icu.toml", *waits, by="lab", code=4)
+    lacking = MissingExtraError("none of it is installed. Install it.")
+    with mock.patch("cobasis.analyst_side.run.conclude", side_effect=lacking):
+        sent.refused("run icu.toml --without south", "[CB622]", by="lab")
+    assert sent.json("status icu.toml", by="lab")["halted"] == ""  # one can help oneself
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cobasis.protocol.refusals.DETERMINED", 2.0)  # so every fit is refused
         line = "run icu.toml --without south"

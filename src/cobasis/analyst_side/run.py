@@ -31,6 +31,8 @@ from cobasis.errors import (
     AnotherRunError,
     CobasisError,
     DiskError,
+    FileChangedError,
+    MissingExtraError,
     OptionError,
     RemoteError,
     RetentionError,
@@ -118,7 +120,9 @@ def _halting(session: AnalystSession) -> Iterator[None]:
     """Tell everybody why the open exchange could not be ended: the kind of error, and no figure."""
     try:
         yield
-    except (AnotherRunError, DiskError, OptionError, RevokedError):  # or tried again
+    except (AnotherRunError, DiskError, FileChangedError, RevokedError):  # or tried again
+        raise
+    except (MissingExtraError, OptionError):  # which whoever types it can mend
         raise
     except CobasisError as error:
         what = (type(error).__doc__ or "").partition("\n")[0]
