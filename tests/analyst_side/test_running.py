@@ -35,7 +35,11 @@ def test_every_party_and_nobody_else_gets_its_own_change_of_basis_and_the_one_mo
 
 
 def test_until_everybody_is_in_a_run_waits_and_nobody_is_left_out_or_taken_in_unsaid(tmp_path):
-    made = began(tmp_path, EARLY)
+    made = began(tmp_path, ["north", "south"])
+    with pytest.raises(WaitingError, match=r"Receive what they send\. \["):  # 3 are needed
+        made.run()
+    made.upload("east")
+    made.receive()
     for without, error, told in (
         ([], WaitingError, r"upload of west, and no deadline.*--without west"),
         (["east", "west"], StepError, "Missing: nobody; left out: east, west"),

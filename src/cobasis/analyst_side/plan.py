@@ -133,10 +133,11 @@ def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:
         go_on = "go on without them"
         if agreed.sums is not None:
             go_on = "where the agreement allows it, begin sums again with the others, who send anew"
+        go_on = f", or {go_on}: {options}" if len(plan.members) >= least else ""
         raise WaitingError(
             f"exchange {plan.exchange.number} of {len(session.exchanges)} waits for the "
             f"{plan.exchange.message} of {', '.join(plan.missing)}, and {_deadline(agreed)}. "
-            f"Receive what they send, or {go_on}: {options}."
+            f"Receive what they send{go_on}."
         )
     if len(plan.members) >= least:
         return
