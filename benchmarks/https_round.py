@@ -32,7 +32,7 @@ from cobasis.cli.run import run
 from cobasis.cli.send import Asked, send
 from cobasis.cli.sign import sign
 from cobasis.keys.identity import Identity, save_identity
-from cobasis.transport.inbox import OUTBOX, STATEMENT, STATEMENTS
+from cobasis.transport.inbox import STATEMENT, STATEMENTS
 
 PARTIES, ROUNDS, WAIT = 50, 3, 600
 TERMS = "--i-may-publish --leave-out none --id id --label digit --task classification --yes"
@@ -152,7 +152,7 @@ class House:
             shutil.copy(here / f"icu.{name}.1-upload", inbox)
 
         def accepts(name: str, here: Path) -> None:
-            reply = self.lab / OUTBOX / f"icu.{name}.1-return"
+            reply = self.lab / "outbox" / f"icu.{name}.1-return"
             came = [shutil.copy(each, here) for each in (self.lab / "icu.news", reply)]
             self.type(accept, name, words=[here / "icu.toml", *map(Path, came)])
 
