@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -14,6 +15,7 @@ from answers import titles_of
 from cli.round_by_commands import write_table
 from cobasis.cli import options, page
 from cobasis.disk.lock import Lock
+from cobasis.protocol.agreement import moment_text
 from cobasis.transport import wire
 from transport.serving import PARTIES as NAMES
 from transport.serving import SIGNED, World
@@ -217,12 +219,25 @@ def test_status_asks_the_server_too_and_go_says_what_it_needs(fresh, monkeypatch
     fresh.typed.refused("go icu.toml x.csv", "The analyst's is serve", by="lab")
 
 
+def test_what_follows_a_clock_that_was_fast_is_taken_once_it_is_right(served, monkeypatch):
+    with monkeypatch.context() as patch:
+        fast = datetime.now(UTC) + timedelta(days=1)
+        patch.setattr("cobasis.analyst_side.session.time_now", lambda: fast)
+        served.turn(served.worker(), times=2)
+        for name in NAMES:
+            served.go(name)
+    served.typed("remove lab/icu.toml east", by="lab", typed="east\n")
+    for name in ("north", "south"):
+        assert f"Accepted the news of {moment_text(fast)}" in served.go(name).output
+    assert "Everything has come back" in served.go("north").output
+
+
 def test_somebody_at_the_terminal_waits_and_is_told_for_whom_and_a_second_go_does_not(
     served, monkeypatch
 ):
     monkeypatch.setattr(options, "on_terminal", lambda: True)
     monkeypatch.setattr("cobasis.cli.go._TURN", 0.2)
-    monkeypatch.setattr("cobasis.cli.go.inf", 2.5)
+    monkeypatch.setattr("cobasis.cli.go._FOR_EVER", 2.5)
     done = served.go("north", "", code=4)
     assert "The round waits for everybody's signature. Ctrl-C ends" in done.output
     [path] = (served.root / "home-north" / "transcripts" / "north").iterdir()

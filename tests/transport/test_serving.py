@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import socket
 import ssl
 import subprocess
@@ -30,10 +31,15 @@ def test_serve_refuses_what_cannot_serve(fresh):
         assert told in fresh.typed(words, by=by, code=2).output, words
 
 
-def test_the_web_half_opens_nothing_and_ends_with_its_worker(fresh):
+def test_the_web_half_ends_with_its_worker_and_shows_a_certificate_that_is_renewed(fresh):
     with as_process(fresh) as served:
         [web] = Path(f"/proc/{served.pid}/task/{served.pid}/children").read_text().split()
         assert "pyrage" not in Path(f"/proc/{web}/maps").read_text()  # nothing there opens a seal
+        other, key = make_certificate(fresh.root / "other", ["localhost"])
+        shutil.copy(key, fresh.key)
+        shutil.copy(other, fresh.certificate)
+        assert asked(fresh, certificate=other, tries=300)
+        fresh.certificate = other
 
 
 def typed_apart(world, words, *, by, **pipes):
@@ -134,8 +140,8 @@ def stalled(fresh, count):
         yield [stack.enter_context(socket.create_connection(at)) for _ in range(count)]
 
 
-def asked(fresh, *, timeout=20, tries=1):
-    believing = ssl.create_default_context(cafile=fresh.certificate)
+def asked(fresh, *, certificate=None, timeout=20, tries=1):
+    believing = ssl.create_default_context(cafile=certificate or fresh.certificate)
     url = f"https://localhost:{fresh.port}/healthz"
     for _ in range(tries):
         with suppress(httpx.ConnectError):

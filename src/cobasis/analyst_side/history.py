@@ -21,15 +21,20 @@ FORGOTTEN, REVOKED = "forgotten", "revoked"
 UNREADABLE = "unreadable"
 """What is written down for a word in another form; a party could send any text."""
 
-_WORDS = ("policy", "verdict", "report")
-"""Of the audit that was made before an upload left; the party keeps the report, this is a hash."""
-
-_WORD = re.compile(r"[a-z0-9/._-]{1,64}")
+_WORDS = {  # of the audit that was made before an upload left; the party keeps the report
+    "policy": re.compile(r"[a-z0-9/._-]{1,60}"),
+    "verdict": re.compile(r"[a-z-]{1,60}"),
+    "report": re.compile(r"[0-9a-f]{64}"),  # a salted hash
+}
 
 
 def audit_words(audit: Mapping[str, object] | None) -> list[str]:
-    told = [] if audit is None else [audit.get(word) for word in _WORDS]
-    return [x if isinstance(x, str) and _WORD.fullmatch(x) else UNREADABLE for x in told]
+    """Return a manifest's record as the transcript has it."""
+    told = {} if audit is None else {word: audit.get(word) for word in _WORDS}
+    return [
+        value if isinstance(value, str) and _WORDS[word].fullmatch(value) else UNREADABLE
+        for word, value in told.items()
+    ]
 
 
 Family = ModelName | Literal[""]

@@ -1,26 +1,40 @@
 """What the analyst's commands work with: agreement, identity, work folder, transcript, history."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from cobasis.analyst_side.history import ATTEMPT, OPENED, REVOKED, History, Received, history_of
-from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, sealed_path, stem_of
+from cobasis.bundle.agreement_file import (
+    news_at,
+    read_agreement,
+    sealed_agreement,
+    sealed_path,
+    stem_of,
+)
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import Bundle, open_bundle
-from cobasis.bundle.manifest import Expected
+from cobasis.bundle.manifest import MAX_AHEAD, Expected
 from cobasis.bundle.messages import Enclosed
-from cobasis.bundle.transcript import Transcript, now, verify_transcript
+from cobasis.bundle.transcript import Transcript, verify_transcript
+from cobasis.bundle.transcript import now as time_now
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import read_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_left, remove_tree, write_whole
-from cobasis.errors import AnotherRunError, ReplayError, RetentionError, UnsignedError
+from cobasis.errors import (
+    AnotherRunError,
+    CobasisError,
+    ReplayError,
+    RetentionError,
+    UnsignedError,
+)
 from cobasis.keys.identity import Identity, enrolled_key
 from cobasis.linalg.arrays import Hidden
 from cobasis.progress import Report, silent
-from cobasis.protocol.agreement import Agreement, moment_text
+from cobasis.protocol.agreement import Agreement, moment_of, moment_text
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.news import News, Revocation, refuse_revoked
@@ -126,7 +140,8 @@ class AnalystSession(Hidden):
             # what a kill left half done; under the lock, since it may be what another one does
             remove_tree(work.incoming)
             remove_left(work.path)
-            vars(self).pop("history", None)  # another process may have gone on since
+            for each in ("history", "told"):  # another process may have gone on since
+                vars(self).pop(each, None)
             if not self.history.digest:
                 told = {"round": self.agreement.round_id, "agreement": self.digest}
                 self.note(OPENED, {**told, "analyst": self.name})
@@ -181,7 +196,7 @@ class AnalystSession(Hidden):
             parts=enclosed.parts,
             sign=self.identity.sign,
             recipients=[self.enrolled[party]],
-            created=now(),
+            created=self.now(),
         )
 
     @contextmanager
@@ -220,6 +235,21 @@ class AnalystSession(Hidden):
     def refuse_revoked(self, *, out: Collection[str] = ()) -> None:
         refuse_revoked(self.history.revoked.values(), self.agreement, out=out)
 
+    @cached_property
+    def told(self) -> datetime:
+        with suppress(CobasisError):  # of a text that was edited, or damaged
+            if kept := news_at(self.news, self.agreement):
+                return moment_of(kept.time)
+        return datetime.min.replace(tzinfo=UTC)
+
+    def now(self) -> datetime:
+        """Say what time it is; not before the last news, as of a clock that was fast.
+
+        Whoever has those takes nothing that is older.
+        """
+        now = time_now()
+        return self.told if now < self.told <= now + MAX_AHEAD else now
+
     def tell(self) -> None:
         """Write the news beside the agreement: with its receipt a file is acknowledged."""
         history, everybody = self.history, signers(self.agreement)
@@ -236,7 +266,7 @@ class AnalystSession(Hidden):
         proposed = {name for number, name in history.files if number == 1}
         told = News(
             **of,
-            time=moment_text(now()),
+            time=moment_text(self.now()),
             agreed=tuple(name for name in everybody if name in history.agreed),
             sealed=history.agreed_at if len(history.agreed) == len(everybody) else "",
             receipts=tuple(sign_receipt(each, self.identity.sign) for each in receipts),

@@ -94,6 +94,7 @@ class FitFolder(Fits):
         write_tables(self.path / _TARGET, {"rows": target.rows}, metadata=told)
 
     def _load(self) -> None:
+        """Look at what is in the folder, again when it has been locked."""
         self.data, self._shards = {}, {}
         for shard in sorted(self.path.glob("fits-*.safetensors")):
             self._index(int(shard.stem.partition("-")[2]), shard)

@@ -50,12 +50,19 @@ def receive(owner: Owner, words: Files = None) -> None:
 
 
 def said_of_files(files: Iterable[FileVerdict]) -> Iterator[str]:
+    before = []
     for each in files:
+        exchange = EXCHANGES.get(each.message)
+        if each.verdict == "received before" and not (exchange and exchange.rows):
+            before.append(each.file)
+            continue
         told = [f"{each.message} of {each.party}"] if each.party else [each.reason]
         told += [f"{each.n_rows:,} rows"] if each.n_rows else []
         told += [each.reason] if each.message == "word" else []
-        if each.message in EXCHANGES:
+        if exchange:
             audit = "{verdict} by {policy}".format(**each.audit) if each.audit else None
             told.append(f"audit: {audit or 'none is named'}")
         code = f" [{each.code}]" if each.code else ""
         yield from wrapped(f"{each.verdict}: {', '.join(told)}{code}", lead=f"{each.file}  ")
+    if before:
+        yield from wrapped(f"received before: {', '.join(before)}")

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,7 +13,8 @@ from typer import Option
 
 from cobasis.cli.options import Folder, Holder, grouped
 from cobasis.cli.words import listed
-from cobasis.errors import IdentityError, OptionError
+from cobasis.disk.whole import stamp_of
+from cobasis.errors import DiskError, IdentityError, OptionError
 from cobasis.keys.identity import Identity, names
 from cobasis.models import needing
 from cobasis.transport.certificate import make_certificate
@@ -59,9 +60,23 @@ def serve(
     if only == "worker":
         worker.work(every=_EVERY, goes_on=lambda: True)
         return
-    with _apart(_web(folder, listen, certificate, certificate_key)) as web:
-        worker.work(every=_EVERY, goes_on=lambda: web.poll() is None)
+    while _beside_web(worker, listen, certificate_key):
+        pass  # a certificate that was renewed is shown by a web half that begins after it
     raise OptionError(f"nothing serves '{listen}' any more; the reason stands above. Mend it.")
+
+
+def _beside_web(worker: Worker, listen: str, key: Path) -> bool:
+    """Work beside a web half until that has ended, or has to begin again: whether so."""
+
+    def unchanged() -> bool:
+        with suppress(DiskError):  # away for a moment, while it is renewed
+            return web.poll() is None and stamp_of(worker.certificate) == shown
+        return web.poll() is None
+
+    shown = stamp_of(worker.certificate)
+    with _apart(_web(worker.folder, listen, worker.certificate, key)) as web:
+        worker.work(every=_EVERY, goes_on=unchanged)
+        return web.poll() is None
 
 
 @contextmanager

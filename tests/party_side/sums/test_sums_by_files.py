@@ -249,7 +249,7 @@ def test_a_party_takes_no_attempt_before_the_deadline(make, monkeypatch):
     sums = TERMS.model_copy(update={"least_rows": 80})
     site = make(deadline=moment_text(closes), sums=sums)
     with monkeypatch.context() as clock:  # whatever time the analyst writes
-        clock.setattr("cobasis.analyst_side.session.now", lambda: later)
+        clock.setattr("cobasis.analyst_side.session.time_now", lambda: later)
         assert site.attempt()[0].time == moment_text(later)
     with pytest.raises(StepError, match="behind its deadline alone"):
         site.send("north")
