@@ -178,9 +178,9 @@ def complete(
         )
     document = tomlkit.parse(text)
     for title, people in (("party", parties), ("approver", approvers)):
-        if not isinstance(document.get(title), AoT):
+        if people and not isinstance(document.get(title), AoT):
             document[title] = tomlkit.aot()
-        known = {str(each.get("name")): each for each in document[title]}
+        known = {str(each.get("name")): each for each in document.get(title, ())}
         for person in people:
             if person.name in known:
                 known[person.name].update(person.model_dump())
