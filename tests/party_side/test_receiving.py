@@ -9,7 +9,15 @@ import pytest
 
 from cobasis import ConsortiumSecret
 from cobasis.bundle.agreement_file import news_at
-from cobasis.errors import ForeignBundleError, MessageError, ReplayError, SealError, StepError
+from cobasis.errors import (
+    ForeignBundleError,
+    MessageError,
+    ReplayError,
+    SealError,
+    SignatureError,
+    StepError,
+)
+from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept, accept_news, adopt, look_at
 from cobasis.party_side.predict import usable
 from cobasis.party_side.worth import score
@@ -114,16 +122,32 @@ def test_a_span_is_of_this_anchor_and_after_the_upload_no_other_takes_its_place(
     adopt(session, site.consensus_file("north", span(site, [3, 4, 5])))
 
 
-def news_of(site, *, sent=(), time="2026-11-21T15:30:00Z"):
+def news_of(site, *, sent=(), time="2026-11-21T15:30:00Z", sign=None, vouch=None):
     """With a receipt for each file that north sent."""
     told = {"round_id": ROUND, "agreement": site.agreement.digest().hex(), "analyst": "lab"}
     told |= {"time": time}
     mine = {"party": "north", "exchange": 1, "transcript": "0" * 64}
-    receipts = (sign_receipt(Receipt(**told, **mine, file=x), site.lab.sign) for x in sent)
+    vouch = vouch or site.lab.sign
+    receipts = (sign_receipt(Receipt(**told, **mine, file=x), vouch) for x in sent)
     path, agreed_by = site.root / "icu.news", (*NAMES, "lab")
     news = News(**told, agreed=agreed_by, receipts=tuple(receipts))
-    path.write_bytes(news.text(site.lab.sign))
+    path.write_bytes(news.text(sign or site.lab.sign))
     return path
+
+
+def test_forged_news_and_receipts_are_refused_and_not_kept(uploaded):
+    site, _ = uploaded
+    session, forger = site.session("north"), Identity.new("lab").sign
+    sent = session.digests_sent(session.exchanges[0])
+    for told, error, words in (
+        ({"sent": sent, "sign": forger}, SignatureError, "not signed by the analyst"),
+        ({"sent": sent, "vouch": forger}, SignatureError, "is not signed by analyst 'lab'"),
+        ({"sent": ("1" * 64,)}, ForeignBundleError, "is for another file"),
+    ):
+        with pytest.raises(error, match=words):
+            accept_news(session, news_of(site, **told))
+    assert news_at(session.news, session.agreement) is None
+    assert session.history("receipt") == ()
 
 
 def test_a_receipt_in_news_is_noted_in_the_transcript_once(uploaded):
