@@ -20,9 +20,9 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (1_930, 1_170, 15),
-    "analyst_side": (2_040, 1_660, 11),
+    "analyst_side": (2_070, 1_690, 11),
     "bundle": (1_930, 1_460, 11),
-    "cli": (4_130, 3_340, 24),
+    "cli": (4_150, 3_360, 24),
     "cobasis": (620, 300, 6),
     "disk": (530, 360, 5),
     "estimators": (820, 460, 5),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (980, 730, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 30_570,
+    "tests": 30_620,
     "experiments and benchmarks": 10_690,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
