@@ -14,13 +14,13 @@ from cobasis.progress import AGAIN, Report
 Value = TypeVar("Value")
 
 Images = Mapping[str, Matrix]
-"""The A_i by party name. May be lazy: what it returns is read once a pass and then let go."""
+"""The A_i by party name. May be lazy: read when asked, once a pass, and not kept."""
 
 MAX_CONDITION = 1e10  # above this an inverse keeps fewer than six digits
 
 BATCH_BYTES = 2**22
-"""What is read before it is worked on, but for a single larger image: enough that a stack of small
-matrices pays, and little enough that threads end together."""
+"""Read per batch, where a larger image is a batch of its own: enough for stacking to pay, few
+enough that threads end together."""
 
 
 class View(Mapping[str, Value]):
@@ -47,7 +47,7 @@ class View(Mapping[str, Value]):
 def reported(
     names: Collection[str], *, read: Callable[[str], Matrix], step: str, report: Report, done: int
 ) -> Images:
-    """Return images that report every reading, as if so many were done."""
+    """Return images that report progress when read; `done` are counted already."""
     count, size = itertools.count(done), len(names)
 
     def told(party: str) -> Matrix:

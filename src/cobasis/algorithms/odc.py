@@ -22,7 +22,7 @@ class ODC(Rotates):
 
     Notes
     -----
-    **Who sees what.** Z *is* the reference's anchor image, and stays in use if it leaves.
+    **Who sees what.** Z *is* the reference's anchor image, in use also after it leaves.
 
     **Cost.** ``2 a c l^2`` operations for the products and ``18 c l^3`` for the factors; one
     reading of the images after the reference's.

@@ -35,8 +35,9 @@ def forget(
 ) -> str:
     """Destroy all that parties sent, sealed and opened, with span, target and changes of basis.
 
-    Models, receipts, certificates and the transcript stay. Sealed copies elsewhere are closed for
-    good with the key, and opened ones in backups are for whoever runs the machine to destroy.
+    Models, receipts, certificates and the transcript stay. Sealed copies elsewhere are unreadable
+    once the analyst's key is destroyed, which this does not do; opened ones in backups are for
+    whoever runs the machine to destroy.
     `ask` is called once nothing else stands in the way.
     """
     with session.at_work() as history:
@@ -62,6 +63,6 @@ def forget(
             session.note(FORGOTTEN, {"files": [each.file for each in kept]})
         work = session.work
         kept_here = (work.payloads, work.received, work.alignments, work.span)
-        for path in (*kept_here, inbox_of(session.path)):  # that one is a server's
+        for path in (*kept_here, inbox_of(session.path)):  # the inbox of a server
             remove_tree(path)
         return history.forgotten

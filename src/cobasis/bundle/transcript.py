@@ -74,7 +74,7 @@ def now() -> datetime:
 
 
 class Transcript:
-    """A file to which lines are appended, and from which none can be taken unnoticed."""
+    """A file of lines, appended to; lines cut off its end are noticed only while it is open."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -16,10 +16,10 @@ from cobasis.protocol.exchanges import EXCHANGES
 
 @grouped
 def receive(owner: Owner, words: Files = None) -> None:
-    """Take in whatever came: signatures, proposals, uploads; in any order, again and again.
+    """Take in whatever came: signatures, proposals, uploads, sums; in any order, again and again.
 
-    The last signature seals the agreement. What is accepted has its receipt in icu.news, which
-    everybody may have. Files are not changed. A folder stands for the files in it.
+    The last signature seals the agreement. Receipts go to icu.news: send it to everybody.
+    Files are not changed. A folder stands for the files in it.
 
     Example: cobasis receive icu.toml inbox/
     """

@@ -64,7 +64,7 @@ class PublicIdentity(OneLine):
     ask = "Ask its owner for the .pub file that 'cobasis key new' writes."
 
     name: IdentityName
-    role: Role  # its fingerprint is of that, too
+    role: Role  # covered by the fingerprint, too
     signing_key: _Key
     recipient: Annotated[str, Field(pattern="^age1[02-9ac-hj-np-z]{58}$")]
 
@@ -85,7 +85,7 @@ class SignedLine(OneLine):
 
 
 class Succession(OneLine):
-    """The word of somebody's earlier keys for the one that takes their place."""
+    """A statement, signed by somebody's earlier keys, that this key takes their place."""
 
     form = "cobasis/succession/1"
     what = "succession of a key"

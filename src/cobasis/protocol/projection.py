@@ -1,10 +1,9 @@
 """How a party's rows become its upload, wherever these lie and wherever it goes. Party side only.
 
 Rows come in blocks, a table in memory as one; the upload goes to an `Upload` in memory,
-or a file. A row's place is anywhere in it, and one small write per row would take minutes. So it
-is cut into bins: a part's rows are sorted by bin and go to their bins in few large writes,
-each row standing in its bin as the table had it; then bin after bin is read, put in order and
-written back.
+or a file. Rows go to random places, and one small write per row would take minutes. So the upload
+is cut into bins: the first pass writes each part's rows to their bins, in the table's order; the
+second reads bin after bin, orders it and writes it back.
 
 Where the agreement has a ``[dp]`` section, rows and labels get noise. It follows from the party's
 key and from all that is released: agreement, basis, rows in their order, labels. So the same
@@ -39,7 +38,7 @@ BIN_BYTES = 2**24
 
 _PREFIX = b"cobasis/dp/1\0"
 _CHUNK = 256
-"""Rows that share one stream of noise; who asks for others draws it once more."""
+"""Rows that share one stream of noise; whoever needs part of a chunk draws all of it."""
 
 
 class LabelledRows(Blocks):
@@ -48,7 +47,7 @@ class LabelledRows(Blocks):
         """Return labels as they travel, in the order of the rows."""
 
     def people(self) -> Sequence[str] | None:
-        """Return whose rows they are, where a block of parties knows them by that."""
+        """Return each row's identifier, where a block holds columns of the same people."""
         return None
 
 
@@ -74,8 +73,8 @@ Slices = Any
 """An array, or what takes and gives slices as one does, by several threads at a time."""
 
 Begin = Callable[[Upload], AbstractContextManager[Mapping[str, Slices]]]
-"""Opens an upload's `rows` and `labels`, of which its announcement has the sizes and nothing else;
-when the block ends without an error, the upload is whole."""
+"""Opens an upload's `rows` and `labels`; the `Upload` given has their sizes and no numbers. When
+the block ends without an error, the upload is whole."""
 
 
 class InMemory:

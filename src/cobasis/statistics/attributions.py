@@ -1,8 +1,8 @@
 """What each raw column adds to a prediction, and a line that stands for all predictions.
 
-Shapley values by kernel SHAP (Lundberg and Lee 2017): least squares over coalitions of columns that
-are known, the others being as in reference rows. All coalitions of up to 12 columns, which is
-exact; of more columns a sample that follows from the seed, so that all parties draw the same.
+Shapley values by kernel SHAP (Lundberg and Lee 2017). A coalition is the set of columns that keep
+the row's own values; the others come from reference rows. Up to 12 columns all coalitions, which
+is exact; of more a sample from the seed, the same at every party.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ _FEWEST, _FOLDS = 20, 5  # rows that a line takes, and folds that it is judged b
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attributions(Readable):
-    """Raw columns' parts in some predictions, which say as much of people as their rows do."""
+    """How much each raw column adds to each prediction; as private as the rows."""
 
     explained: str  # in words, as log-odds of a class
     names: tuple[str, ...]  # of raw columns; all levels of a category are one
@@ -51,7 +51,7 @@ def attributions(
     rows: Matrix,
     *,
     background: Matrix,
-    groups: npt.NDArray[np.intp],  # of each column the place of the feature that it is of
+    groups: npt.NDArray[np.intp],  # for each encoded column, its feature's index
     seed: bytes,
     report: Report = silent,
 ) -> tuple[Matrix, float]:
@@ -105,7 +105,7 @@ class Surrogate(Readable):
     explained: str  # in words, as log-odds of a class
     lines: tuple[tuple[str, float], ...] = field(
         repr=False
-    )  # slopes by a unit, of most weight first
+    )  # slopes by a raw unit, largest standardised first
     n_rows: int
     fidelity: float  # R2
 

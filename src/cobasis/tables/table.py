@@ -34,8 +34,8 @@ Mask = npt.NDArray[np.bool_]
 BLOCK_CELLS = 2**20
 """Cells of a block, 8 MB: what stays in the processor's cache between two operations."""
 
-PART_BLOCKS = 4  # of what is worked on at a time, at most
-DIGITS = 6  # of a number by which a row is known again: what an export to text keeps at least
+PART_BLOCKS = 4  # at most in a part, which is worked on at a time
+DIGITS = 6  # significant ones, which an export to text keeps: a row is known again by them
 DAY = re.compile(r"\d{4}-\d\d-\d\d([ T].*)?|\d\d\.\d\d\.\d{4}")  # how dates are written
 CHECKED_ROWS = 2**17  # rows that are held against the agreement at a time
 
@@ -109,13 +109,14 @@ class StreamedTable(LabelledRows):
         by_name = sorted(self._encoder.features, key=lambda feature: feature.name)
         words = [each.name for each in by_name if isinstance(each, CategoryFeature)]
         numbers = [each.name for each in by_name if each.name not in words]
+        # and no -0, which other exports write as 0
         plain = pl.col(numbers).cast(pl.Float64).round_sig_figs(DIGITS).fill_null(np.nan) + 0.0
         batch = PART_BLOCKS * self._size
         for first, frame in self.source.parts(self._names, n_rows=self._n_rows, batch=batch):
             table = np.ascontiguousarray(frame.select(plain).to_numpy(), dtype="<f8")
             data, width = table.tobytes(), table.shape[1] * table.itemsize
             told = []
-            for name in words:  # of a cell without a word the empty one
+            for name in words:  # a missing cell counts as the empty word
                 known = {cell: word_of(cell) or "" for cell in frame[name].unique()}
                 told.append([known[cell] for cell in frame[name]])
             for row, cells in enumerate(zip(*told, strict=True) if told else [()] * frame.height):
