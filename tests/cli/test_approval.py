@@ -52,6 +52,7 @@ def test_an_officer_is_enrolled_beside_a_party_and_what_officers_file_is_signed(
     assert [each.name for each in after.approvers] == [*OFFICERS]
     assert before.digest() != after.digest()
     for more, said in {
+        "--approver north=north.pub": "the key of approver 'north' was made for role 'party'",
         "--approver west=officer.pub": "of 'west', which is no party",
         "--approver officer.pub": "does not say whose officer it is",
         "officer.pub": "Say of which party: --approver PARTY=officer.pub",
