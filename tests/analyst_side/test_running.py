@@ -42,6 +42,7 @@ def test_until_everybody_is_in_a_run_waits_and_nobody_is_left_out_or_taken_in_un
     made.receive()
     for without, error, told in (
         ([], WaitingError, r"upload of west, and no deadline.*--without west"),
+        (["east"], WaitingError, r"upload of west.* Receive what they send\. \["),
         (["east", "west"], StepError, "Missing: nobody; left out: east, west"),
         (["lab"], UnknownPartyError, "lab"),
     ):

@@ -130,14 +130,12 @@ def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:
     agreed, closes, least = session.agreement, session.agreement.closes, plan.exchange.fewest
     if plan.missing and (closes is None or now < closes or agreed.sums is not None):
         options = " ".join(f"--without {name}" for name in plan.missing)
-        go_on = "go on without them"
-        if agreed.sums is not None:
-            go_on = "where the agreement allows it, begin sums again with the others, who send anew"
-        go_on = f", or {go_on}: {options}" if len(plan.members) >= least else ""
+        again = "where the agreement allows it, begin sums again with the others, who send anew"
+        go_on = f", or {again if agreed.sums else 'go on without them'}: {options}"
         raise WaitingError(
             f"exchange {plan.exchange.number} of {len(session.exchanges)} waits for the "
             f"{plan.exchange.message} of {', '.join(plan.missing)}, and {_deadline(agreed)}. "
-            f"Receive what they send{go_on}."
+            f"Receive what they send{go_on if len(plan.members) >= least else ''}."
         )
     if len(plan.members) >= least:
         return
