@@ -16,7 +16,7 @@ _COUNTED: Mapping[Counted, str] = {
     "times": "how many have an event, or are followed, until each agreed time, and every two-way "
     "table of their words",
     "table": "how many people have each word, are in each bin of each number, and leave in each "
-    "agreed interval of time",
+    "interval of time, if any is agreed on",
     "scores": "how many held-back rows of each class have a score in each bin",
 }
 
