@@ -13,7 +13,7 @@ from cobasis.analyst_side.history import history_of
 from cobasis.analyst_side.returns import findings_of
 from cobasis.analyst_side.session import WorkFolder
 from cobasis.bundle.transcript import verify_transcript
-from page.rounds import PASSPHRASE, Visit, at_work
+from page.rounds import OWN, PASSPHRASE, Visit, at_work
 
 
 def words_of(answer):
@@ -55,7 +55,7 @@ def test_receive_and_run_by_button_are_the_commands_and_the_page_shows_what_came
     assert "What is exact" not in inside.get("icu").text
 
 
-def test_sign_by_button_shows_the_terms(sent, monkeypatch):
+def test_sign_by_button_shows_the_terms_and_no_other_text_is_signed(sent, monkeypatch):
     for name in ("icu.sealed.toml", "icu.news", *(f"{name}.sig" for name in (*NAMES, "lab"))):
         Path(name).unlink()
     shutil.rmtree("icu.round")
@@ -63,13 +63,21 @@ def test_sign_by_button_shows_the_terms(sent, monkeypatch):
     shown = words_of(inside.get("icu/sign"))
     assert "Purpose study" in shown
     assert "30 days (lab's word, no proof)" in shown
+    form, path = inside.form("icu/sign"), Path("icu.toml")
+    path.write_text(path.read_text().replace('"study"', '"another"'))
+    answer = inside.browser.post(f"{inside.at}/icu/sign", data=form, headers={"origin": OWN})
+    assert "has changed since" in answer.text
     inside.do("icu/sign")
     assert Path("lab.sig").exists()
     assert "Not signed by east, north, south" in words_of(inside.get("icu"))
 
 
 def test_progress_is_a_bar_and_a_status_and_what_is_said_below(inside):
+    form = inside.form("icu/verify")
     inside.desk._jobs["icu"] = job = at_work("receive", "<b>mine")
+    answer = inside.browser.post(f"{inside.at}/icu/verify", data=form, headers={"origin": OWN})
+    assert "A command is at work here" in answer.text
+    assert inside.desk._jobs["icu"] is job
     text = inside.get("icu/run").text
     for part in ('<p role="status">training &lt;b&gt;</p>', 'value="3" max="10"', "&lt;b&gt;mine"):
         assert part in text
@@ -106,6 +114,11 @@ def test_an_audit_is_shown_with_a_button_that_approves_it(cobasis, monkeypatch):
     assert "style-src 'unsafe-inline'" in page.headers["content-security-policy"]
     inside.at = inside.at.removesuffix("/audit")
     assert inside.send("audit/approve", typed="north").status_code == 409
+    form, kept = inside.form("audit/approve"), Path("audit.json").read_bytes()
+    cobasis("audit icu.toml north.csv -o audit.html")  # another draw, so another seal
+    answer = inside.browser.post(f"{inside.at}/audit/approve", data=form, headers={"origin": OWN})
+    assert "has changed since" in answer.text
+    Path("audit.json").write_bytes(kept)
     inside.do("audit/approve", **{"--word": "yes"})
     made = json.loads(Path("icu.north.upload.officer.approval").read_text())
     assert (made["party"], made["word"], PASSPHRASE in str(made)) == ("north", True, False)
