@@ -28,6 +28,10 @@ def test_while_another_command_is_at_work_every_one_is_refused_and_touches_nothi
             with pytest.raises(AnotherRunError, match=r"the work folder .*north.*\[CB604\]"):
                 command()
         assert (session.work / "upload.safetensors").read_bytes() == b"of the other"
+    assert not [*session.work.iterdir()]  # nothing plain stays, of one that was killed neither
+    (session.work / "upload.safetensors").touch()
+    with site.session().alone():
+        assert not [*session.work.iterdir()]
     assert not to.exists()
     assert session.vault.history() == ()
     send(ready, to)
