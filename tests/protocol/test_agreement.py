@@ -20,7 +20,7 @@ from cobasis.protocol.enrolment import Approver, Record
 from cobasis.protocol.sums_terms import SumsTerms
 from cobasis.strict_json import canonical_json
 from protocol.consortium import NAMES, NONE, RANDOMISED, WIDTH, agree, terms
-from protocol.people import PEOPLE, REAL, identity
+from protocol.people import ANALYST, PEOPLE, REAL, identity
 
 SECRET = ConsortiumSecret(bytes(32))
 DIGEST = "ab" * 32
@@ -66,6 +66,8 @@ CONTRADICTIONS = {
     "a name that files cannot have": ({"round_id": "icu\x85"}, "round_id and what no file may"),
     "one party twice": ({"parties": (*NAMES, "north")}, "case, names north more than once"),
     "one class": ({"classes": (1,)}, "at least two classes"),
+    "classes of a representation": (NONE | {"classes": (0, 1)}, "others none"),
+    "a representation's model": (NONE | {"model": "ridge"}, "and these have none"),
     "no model": ({"model": None}, "every task but representation and table names a model"),
     "too many at least": ({"minimum_parties": 5}, "minimum_parties=5 is above the 4 parties"),
     "int8 without a range": ({"precision": "int8"}, "int8_range goes with precision='int8'"),
@@ -78,8 +80,13 @@ CONTRADICTIONS = {
         {"enrolled": PEOPLE, "analyst": identity("north")},
         "north, north have one and the same name",
     ),
+    "the analyst's key for a party's": (  # which would open a consortium secret
+        {"enrolled": (*PEOPLE[:3], identity("west", role="analyst"))},
+        "the key of party 'west' was made for role 'analyst'",
+    ),
     "rows in a family": ({"models": ("ridge", "svm")}, "models names 'svm', whose file is made"),
     "rows in the model": ({"model": "svm", "enrolled": PEOPLE}, "model='svm' carries rows"),
+    "rows for an analyst": ({"model": "svm", "analyst": ANALYST}, "model='svm' carries rows"),
     "another model": ({"models": ("mlp", "rff")}, "model='ridge' is not among models"),
     "a label that is a feature": ({"label": "x1"}, "the label column 'x1' is also a feature"),
     "an id that is the label": ({"id": "y", "label": "y"}, "'y' is both label and id"),
@@ -88,6 +95,8 @@ CONTRADICTIONS = {
     "a label of nothing": (NONE | {"label": "y"}, "task='representation' has no label column"),
     "no terms": (SUMS | {"sums": None}, r"release='sums' goes with a \[sums\] table"),
     "a basis": (SUMS | {"basis": "haar", "n_components": 3}, "basis say how rows are"),
+    "a secret": (SUMS | {"commitment": "1" * 64}, "commitment say how rows are projected"),
+    "terms of another release": (SUMS | {"release": "rows"}, r"has no \[sums\] table"),
     "two parties": (SUMS | {"minimum_parties": 2}, "3 or more: a total of two tells"),
     "another family": (SUMS | {"model": "mlp"}, "sums train model='ridge' alone"),
     "numbers, no range": (SUMS | {"task": "regression", "classes": ()}, "target_range goes with"),
@@ -99,6 +108,7 @@ CONTRADICTIONS = {
 NOISE = {  # what cannot stand beside a guarantee, and why
     "a basis of the rows": ({"basis": "svd"}, "rows shape that basis.*are haar, public"),
     "a smote anchor": (SMOTE, r"\[dp\] with anchor='smote'"),
+    "a uniform anchor": ({"anchor": "uniform"}, r"\[dp\] with anchor='uniform'"),
     "helpers": ({"dp": terms(colluders=1)}, "dp.colluders is of sums"),
     "delta for fewer rows": ({"dp": terms(most_rows=100_001)}, r"is above 1/\(10 most_rows\)"),
     "fewer rows than a party needs": ({"fewest_rows": 1001}, "fewest_rows=1001 is"),
@@ -107,6 +117,8 @@ NOISE = {  # what cannot stand beside a guarantee, and why
     "a short lifetime": ({"dp": terms(lifetime_epsilon=1.9)}, "epsilon=1.9 is below the 2 of one"),
     "and no labels": ({"dp": terms(**RANDOMISED, lifetime_epsilon=2.9)}, "is below the 3 of one"),
     "labels unsaid": ({"dp": terms(labels=None)}, "dp.labels says 'public' or"),
+    "labels of a representation": (NONE, "dp.labels says 'public' or"),
+    "public, and randomised": ({"dp": terms(label_epsilon=1)}, "dp.label_epsilon goes with"),
     "numbers randomised": (
         {"task": "regression", "classes": (), "dp": terms(**RANDOMISED)},
         "a regression's can only be 'public'",
