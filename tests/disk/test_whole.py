@@ -8,6 +8,7 @@ from cobasis.disk.whole import (
     PART,
     WholeFile,
     copy_whole,
+    file_digest,
     make_folder,
     move_whole,
     remove_tree,
@@ -140,6 +141,14 @@ def test_a_file_that_somebody_else_laid_ready_is_not_written_to(tmp_path, kind):
     with pytest.raises(DiskError, match=words):
         WholeFile(tmp_path / "north", n_bytes=2)
     assert part.read_bytes() == b"as it was"
+
+
+def test_nobody_waits_for_a_pipe_or_reads_what_has_no_end(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "endless"):
+        with pytest.raises(DiskError, match="it is no file"):
+            file_digest(path)
 
 
 def test_a_disk_without_preallocation_is_written_all_the_same(tmp_path, monkeypatch):
