@@ -285,7 +285,7 @@ def standing(keys: Home, path: Path) -> Standing:
 
 
 def shown(of: Standing) -> Iterator[str]:
-    you = f"you: {of.name}, {of.role}" if of.role else "you: no key of this round"
+    you = f"you: {of.name}, {of.role}" if of.role else "you: neither party nor analyst"
     head = f"Round {of.agreement.round_id}   {of.agreement.purpose}"
     yield f"{wrapped(head)[0][: _WIDTH - len(you) - 2]:<{_WIDTH - len(you)}}{you}"
     if not of.unsigned and of.open is not None:
