@@ -96,7 +96,7 @@ CONTRADICTIONS = {
     "no terms": (SUMS | {"sums": None}, r"release='sums' goes with a \[sums\] table"),
     "a basis": (SUMS | {"basis": "haar", "n_components": 3}, "basis say how rows are"),
     "a secret": (SUMS | {"commitment": "1" * 64}, "commitment say how rows are projected"),
-    "terms of another release": (SUMS | {"release": "rows"}, r"has no \[sums\] table"),
+    "terms of another release": ({"sums": SUMS["sums"]}, r"has no \[sums\] table"),
     "two parties": (SUMS | {"minimum_parties": 2}, "3 or more: a total of two tells"),
     "another family": (SUMS | {"model": "mlp"}, "sums train model='ridge' alone"),
     "numbers, no range": (SUMS | {"task": "regression", "classes": ()}, "target_range goes with"),

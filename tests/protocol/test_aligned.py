@@ -21,6 +21,15 @@ def made(tmp_path, **options):
     return uploads, dict(alignment.changes_of_basis)
 
 
+@pytest.mark.parametrize("n_blocks", [1, 5, 100])
+def test_every_row_is_there_once_with_its_label_and_in_one_frame(tmp_path, n_blocks):
+    """Also where most parties have fewer rows than there are blocks."""
+    aligned = cut(*made(tmp_path), n_blocks=n_blocks)
+    found = np.vstack([np.column_stack(aligned.block(index)) for index in range(n_blocks)])
+    by_first = [each[each[:, 0].argsort()] for each in (found, np.column_stack(table()))]
+    np.testing.assert_allclose(*by_first, atol=1e-14)
+
+
 def test_a_block_holds_its_share_of_every_party(tmp_path):
     rows, _ = table(120)
     sizes, n_blocks = [60, 30, *[1] * 30], 7
