@@ -87,12 +87,16 @@ def test_old_rows_in_a_round_of_other_sizes_are_refused_without_counting_them(us
         assert not {"30", "13", "17"} & set(str(refused.value).split())
 
 
-def test_forcing_needs_a_reason_and_two_people():
+def test_forcing_needs_a_reason_and_two_people_and_of_spans_that_fit_the_last_is_kept(used):
     two = ("A. Curator", "B. Officer")
     alone = ((), two[:1], ("A. Curator", " "), ("A. Curator", " a.  curator"))
     for reason, by in (("", two), ("  ", two), *(("a reason", each) for each in alone)):
         with pytest.raises(OptionError, match=r"It takes 2 different people.*\[CB107\]$"):
             Forced(reason=reason, by=by)
+    for seed in (1, 2):  # the first without need
+        upload(used, table(seed=seed % 2), forced=Forced(reason="why", by=two), seed=seed)
+    assert same(choose(used, table()), made_basis(2))
+    assert [each.by for each in used.history()] == ["", "", "A. Curator and B. Officer"]
 
 
 def test_rows_of_two_spans_in_one_table_are_refused(used):
