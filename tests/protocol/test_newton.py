@@ -247,7 +247,7 @@ def test_small_cells_of_words_and_of_intervals_are_counted(first):
         cells = pd.crosstab(table["ward"], labels)
         assert each.small_cells == 1 + np.isin(cells, range(1, 5)).sum()
     (one := party("north", agree(**SURVIVAL))).prepare(table, SEEN[:60])
-    assert one.small_cells > 7
+    assert one.small_cells == 19  # of words, and of those who leave in an interval
 
 
 def test_a_chain_of_no_settled_step_is_refused_at_the_last():
