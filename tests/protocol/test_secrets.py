@@ -20,6 +20,7 @@ from cobasis.errors import (
 )
 from cobasis.features.encoder import encode
 from cobasis.keys.identity import Identity
+from cobasis.privacy.attacks import Recovered, Release
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.projection import RowsInMemory
 from cobasis.protocol.secrets import public_rows_digest
@@ -51,6 +52,9 @@ HIDDEN = {
     "gaussian anchor": lambda: make_anchor("gaussian", n_rows=8, n_features=6),
     "projection": lambda: projected(terms()),
     "noising": lambda: projected(terms()).noising,
+    "mask key": lambda: MaskKey(KEY),
+    "an opened upload": lambda: Release(rows=BASIS),
+    "what an attack makes of it": lambda: Recovered(rows=BASIS, basis=BASIS),
 }
 
 
