@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cobasis.errors import OptionError, SpanReuseError
 from cobasis.protocol.plaintext import basis_columns
 from cobasis.vault.datasets import Changes, Forced, compare
-from vault.vaults import DIGEST, FEATURES, agree, choose, made_basis, open_vault, table, upload
+from vault.vaults import DIGEST, FEATURES, WHY, agree, choose, made_basis, open_vault, table, upload
 
 ROWS = st.lists(st.integers(0, 6), max_size=30)
 IDS = [f"{number:05d}" for number in range(30)]
@@ -87,16 +87,22 @@ def test_old_rows_in_a_round_of_other_sizes_are_refused_without_counting_them(us
         assert not {"30", "13", "17"} & set(str(refused.value).split())
 
 
-def test_forcing_needs_a_reason_and_two_people_and_of_spans_that_fit_the_last_is_kept(used):
+def test_a_second_span_is_forced_with_a_mark_that_stays_and_the_last_one_that_fits_is_kept(used):
+    upload(used, table(), agreement=agree("icu-2027", n_components=3), forced=WHY, seed=1)
+    upload(used, table(seed=1), forced=WHY)  # without need, which leaves no mark
+    upload(used, table(), forced=WHY, seed=2)
+    fresh, forced = ("fresh", "", ""), ("forced", WHY.reason, "A. Curator and B. Officer")
+    told = [(each.span, each.reason, each.by) for each in used.history()]
+    assert told == [fresh, forced, fresh, forced]
+    assert same(choose(used, table()), made_basis(2))
+
+
+def test_forcing_needs_a_reason_and_two_people():
     two = ("A. Curator", "B. Officer")
     alone = ((), two[:1], ("A. Curator", " "), ("A. Curator", " a.  curator"))
     for reason, by in (("", two), ("  ", two), *(("a reason", each) for each in alone)):
         with pytest.raises(OptionError, match=r"It takes 2 different people.*\[CB107\]$"):
             Forced(reason=reason, by=by)
-    for seed in (1, 2):  # the first without need
-        upload(used, table(seed=seed % 2), forced=Forced(reason="why", by=two), seed=seed)
-    assert same(choose(used, table()), made_basis(2))
-    assert [each.by for each in used.history()] == ["", "", "A. Curator and B. Officer"]
 
 
 def test_rows_of_two_spans_in_one_table_are_refused(used):
