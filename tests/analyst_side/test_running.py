@@ -1,5 +1,6 @@
 """Running: one span or one sealed return per party, one model, and what the agreement forbids."""
 
+from datetime import UTC, datetime
 from hashlib import sha256
 
 import numpy as np
@@ -55,6 +56,21 @@ def test_until_everybody_is_in_a_run_waits_and_nobody_is_left_out_or_taken_in_un
         made.run(again=["west"])
     with pytest.raises(StepError, match="cobasis remove south"):
         made.run(without=["south"])
+
+
+def test_after_the_deadline_those_are_out_who_sent_nothing(tmp_path):
+    before, after = (datetime(2030, 1, day, tzinfo=UTC) for day in (1, 3))
+    made = began(tmp_path, ["north", "south"], deadline="2030-01-02T00:00:00Z")
+    for now, words in ((before, "deadline is 2030-01-02"), (after, r"at least 3.*east, west")):
+        with pytest.raises(WaitingError, match=words):
+            made.run(now=now)
+    made.upload("east")
+    made.receive()
+    with pytest.raises(WaitingError, match="deadline is 2030-01-02"):
+        made.run(now=before)
+    ran = made.run(now=after)
+    assert (ran.plan.missing, ran.plan.without) == (("west",), ())
+    assert sorted(contents(made.outbox)) == [f"icu.{name}.1-return" for name in EARLY]
 
 
 def test_what_is_lost_is_written_again_and_nothing_else_and_the_last_family_stays(made):
