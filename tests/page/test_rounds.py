@@ -123,3 +123,17 @@ def test_an_audit_is_shown_with_a_button_that_approves_it(cobasis, monkeypatch):
     made = json.loads(Path("icu.north.upload.officer.approval").read_text())
     assert (made["party"], made["word"], PASSPHRASE in str(made)) == ("north", True, False)
     assert "Approved" in inside.get("audit").text
+
+
+def test_a_folder_that_another_user_made_hides_no_other_round(inside, monkeypatch):
+    shutil.copy("icu.toml", "two.toml")
+    exists = Path.exists
+
+    def refused(path):  # as for anybody but root
+        if path.parent.name == "two.round":
+            raise PermissionError(13, "Permission denied", str(path))
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", refused)
+    text = inside.get().text
+    assert ("two</b> cannot be shown" in text, text.count("cannot be shown")) == (True, 1)
