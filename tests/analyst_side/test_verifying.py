@@ -12,7 +12,7 @@ from cobasis.analyst_side.verify import verify
 from cobasis.bundle.transcript import Transcript
 from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.errors import OptionError
-from cobasis.protocol.signatures import Receipt
+from cobasis.protocol.signatures import Receipt, sign_receipt
 
 
 def concluded(folder, **changes):
@@ -79,24 +79,23 @@ def test_every_kind_of_change_is_found_and_named(done):
     def edit():
         done.path.write_text(good[done.path].decode().replace('"a test"', '"another purpose"'))
 
-    def forge():
-        receipts = done.news().receipts_of(1)
-        signed = {"signature": receipts["east"].signature}
-        told = {"receipts": (receipts["north"].model_copy(update=signed),)}
+    def forge(*, by="lab", **fields):
+        made = done.news().receipts_of(1)["north"].receipt.model_copy(update=fields)
+        told = {"receipts": (sign_receipt(made, done.identities[by].sign),)}
         told = done.news().model_copy(update=told).text(done.identities["lab"].sign)
         (done.folder / "icu.news").write_bytes(told)
 
-    cases = {
-        "transcript": (lambda: flip(work.transcript), "CB807"),
-        "news": (lambda: flip(done.folder / "icu.news"), "CB80"),
-        "receipt": (forge, "CB802"),
-        "upload": (lambda: flip(done.sealed("north")), "CB603"),
-        "payload": (lambda: flip(work.payload("north")), "CB603"),
-        "return": (lambda: flip(done.reply("north")), "CB603"),
-        "fit": (bend, "CB207"),
-        "agreement": (edit, "CB303"),  # it differs from the sealed one beside it
-    }
-    for what, (change, code) in cases.items():
+    for what, code, change in (
+        ("transcript", "CB807", lambda: flip(work.transcript)),
+        ("news", "CB80", lambda: flip(done.folder / "icu.news")),
+        ("receipt", "CB802", lambda: forge(by="east")),
+        ("receipt", "CB807", lambda: forge(transcript="0" * 64)),  # of a line that is not there
+        ("upload", "CB603", lambda: flip(done.sealed("north"))),
+        ("payload", "CB603", lambda: flip(work.payload("north"))),
+        ("return", "CB603", lambda: flip(done.reply("north"))),
+        ("fit", "CB207", bend),
+        ("agreement", "CB303", edit),  # it differs from the sealed one beside it
+    ):
         change()
         failed = verify(done.path, done.folder).failed
         assert [each for each in failed if each.what == what and each.code.startswith(code)], what
@@ -117,9 +116,10 @@ def test_fits_by_least_squares_to_images_in_few_bits_are_checked_too(tmp_path):
 def test_what_somebody_made_up_fails_by_name_and_hides_nothing_else(done):
     digest = done.agreement.digest().hex()
     words = {*Receipt.model_fields, "signature"}
+    noted = {**done.news().receipts_of(1)["north"].receipt.model_dump(), "signature": "0" * 128}
     made_up = (
         [("opened", {})],
-        [("x", {**dict.fromkeys(words, "z"), "agreement": digest})],
+        [("x", {**dict.fromkeys(words, "z"), "agreement": digest}), ("x", noted)],
         [("opened", {"agreement": digest}), ("received", {"party": "west"})],
         [("opened", {"agreement": digest}), ("run", {"returns": 3})],
         [("opened", {"agreement": "00"})],
@@ -133,7 +133,8 @@ def test_what_somebody_made_up_fails_by_name_and_hides_nothing_else(done):
     )
     found = verify(done.path, done.folder)
     failed = Counter((each.what, each.code) for each in found.failed)
-    assert failed == {("transcript", "CB807"): 3, ("receipt", "CB807"): 1, ("removal", "CB807"): 1}
+    once = dict.fromkeys((("receipt", "CB807"), ("receipt", "CB802"), ("removal", "CB807")), 1)
+    assert failed == {("transcript", "CB807"): 3, **once}
     assert sum(each.what == "fit" for each in found.findings) == 4
 
 
