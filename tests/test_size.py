@@ -29,7 +29,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "features": (1_370, 880, 7),
     "keys": (240, 190, 2),
     "linalg": (630, 400, 6),
-    "models": (3_040, 2_200, 15),
+    "models": (3_030, 2_200, 15),
     "party_side": (3_580, 2_900, 14),
     "privacy": (2_520, 1_670, 18),
     "protocol": (7_370, 5_120, 35),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (980, 730, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 30_680,
+    "tests": 30_740,
     "experiments and benchmarks": 10_690,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
