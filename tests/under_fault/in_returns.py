@@ -207,8 +207,8 @@ CARD = {
         "facts": [[]],
         "importance": [{"age": [0.5, 0.1]}],  # which nobody agreed on
         "basis": ["haar"],
-        "others_sha256": ["0" * 64],
-        **{f"{word}_sha256": ["0" * 64] for word in ("model", "consensus")},
+        "scores": [{"rows": 40.0}],  # of sums alone
+        **{f"{word}_sha256": ["0" * 64] for word in ("model", "others", "consensus")},
         **{word: ["0" * 64] for word in ("agreement", "anchor_tag")},
     },
     "CB803": {
