@@ -126,7 +126,10 @@ def test_a_model_stays_in_use_and_its_owner_can_be_removed(ran):
     ran.accept("south")
     stopped(ran)
     refuses(ran, "score icu.toml --send --yes", by="south")  # by news that it has not accepted
-    ran("accept icu.toml icu.news", by="south")
+    Path("icu.news").rename("came.news")
+    both = ran("accept icu.toml outbox/icu.south.1-return came.news", by="south", code=2)
+    assert "Refused icu.south.1-return: RevokedError" in both.stderr
+    Path("came.news").rename("icu.news")
     refuses(ran, "accept icu.toml outbox/icu.north.1-return", by="north")
     refuses(ran, "score icu.toml --send --yes", by="south")
     ran("predict icu.toml north.csv -o out.csv", by="north")

@@ -48,7 +48,8 @@ def accept(owner: Owner, words: Files = None) -> None:
     told: dict[str, Any] = {}
     refused: dict[Path, CobasisError] = {}
     lines: list[str] = []
-    for path in (each for each in here if each not in passed):
+    new = [each for each in here if each not in passed]
+    for path in sorted(new, key=lambda each: each.suffix != ".news"):  # who is revoked, first
         try:
             kind = accepting.look_at(session, path)
             told[kind], said = takers[kind](session, path)
