@@ -100,6 +100,8 @@ ROWS = {  # what cannot stand beside the terms of a round of rows, and why
     "--sums maps=rff,": "n_components say how rows are projected",
     "--category sex": "values: Tuple should have at least 1 item",
     "--numbers age:centr=1": "age:centre=60,scale=20,unit=years",
+    "--numbers age:source=x": "a name or source behind it",
+    "--server http://lab.example": "it is no address like https://lab.example or",
     "--numbers :low=1": "a column cannot be described like that: ':low=1' has no column",
 }
 SUMS = {  # the same of a round of sums
@@ -162,6 +164,7 @@ def test_every_fingerprint_but_ones_own_is_confirmed(cobasis, monkeypatch):
 
 def test_one_command_enrols_all_and_typed_again_draws_a_new_secret_until_one_has_signed(cobasis):
     said = cobasis.agreed().stdout
+    assert said.startswith("lab.pub is the analyst's, and is set aside from the parties'.")
     before, old = secrets(), read_agreement(Path("icu.toml")).agreement
     assert (old.parties, old.analyst.name, old.digest().hex() in said) == (NAMES, "lab", True)
     for name in NAMES:

@@ -286,8 +286,8 @@ def terms_of_words(
 def _numbers(words: str, missing: str) -> list[NumericFeature]:
     before, _, constants = words.partition(":")
     names, given = words_of(before), dict[str, Any](pairs_of(constants))
-    if not names:
-        raise ValueError(f"'{words}' has no column before the colon")
+    if not names or {"name", "source"} & {*given}:
+        raise ValueError(f"'{words}' has no column before the colon, or a name or source behind it")
     how = given.pop("missing", "fill" if "fill" in given else missing)
     fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
     told = [

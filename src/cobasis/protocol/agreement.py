@@ -4,6 +4,7 @@ It holds a keyed commitment to the consortium secret, never the secret.
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -27,13 +28,7 @@ from cobasis.features.contract import Feature, columns_in, interaction_problems,
 from cobasis.features.outcome import Outcome
 from cobasis.models import MODELLESS, TABULAR, UNLABELLED, ModelName, Task
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
-from cobasis.protocol.enrolment import (
-    Approver,
-    PublicIdentity,
-    Record,
-    Text,
-    enrolment_problems,
-)
+from cobasis.protocol.enrolment import Approver, PublicIdentity, Record, Text, enrolment_problems
 from cobasis.protocol.rows_terms import Holding, holding_problems, rows_problems
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS, Release, SumsTerms, sums_problems
 from cobasis.protocol.task_terms import outcome_problems, task_problems
@@ -60,9 +55,14 @@ def moment_of(text: str) -> datetime:
     raise ValueError("it is no time in UTC like 2026-12-31T23:59:59Z")
 
 
-# a request to any other address could be meant for somebody else
-_ADDRESS = "^(https://[a-z0-9.-]+(:[0-9]{1,5})?)?$"
-Server = Annotated[str, Field(max_length=200, pattern=_ADDRESS)]
+def _server(address: str) -> str:
+    """Return an address; ValueError where a request to it could be meant for another."""
+    if not re.fullmatch(r"(https://[a-z0-9.-]+(:[0-9]{1,5})?)?", address):
+        raise ValueError("it is no address like https://lab.example or https://lab.example:8443")
+    return address
+
+
+Server = Annotated[str, Field(max_length=200), AfterValidator(_server)]
 Moment = Annotated[str, AfterValidator(lambda text: moment_text(moment_of(text)))]
 Deadline = Annotated[str, AfterValidator(lambda text: text and moment_text(moment_of(text)))]
 
