@@ -12,6 +12,7 @@ from typer import Argument, Option
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.bundle.agreement_file import (
     complete,
+    line_in,
     read_agreement,
     read_draft,
     read_terms,
@@ -36,7 +37,7 @@ from cobasis.party_side.author import (
 )
 from cobasis.party_side.draft import draft_fields
 from cobasis.protocol.agreement import Precision, missing_fields
-from cobasis.protocol.enrolment import words_of
+from cobasis.protocol.enrolment import PublicIdentity, words_of
 from cobasis.transport.invites import Invitations
 from cobasis.transport.mailbox import INVITES
 
@@ -146,6 +147,9 @@ def new(
     people = read_people(
         enrolment.pubs or [], analyst=enrolment.analyst, approvers=enrolment.approver or ()
     )
+    for each in enrolment.pubs or ():
+        if line_in(each, PublicIdentity) == people.analyst:
+            owner.tell([f"{each} is the analyst's, and is set aside from the parties'."])
     author, edited = Authorship(file, home=owner.folder(), told=terms.told), file.exists()
     author.refuse_change()
     last, invited = author.last(), Invitations(author)
@@ -267,8 +271,7 @@ def _lines(told: dict[str, Any], *, own: str | None, more: str, brought: bool) -
         yield f"Next, when they have typed that: cobasis agreement new {told['path']} YOURS.pub"
         return
     if told["digest"] is None:
-        people = {*told["missing"]} & {"enrolled", "analyst"}
-        pubs = " *.pub --analyst lab.pub" if people else ""
+        pubs = " *.pub --analyst lab.pub" if {*told["missing"]} & {"enrolled", "analyst"} else ""
         yield f"Next: cobasis agreement new {told['path']}{pubs}"
         return
     name = told["path"].name

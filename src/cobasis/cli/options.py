@@ -217,8 +217,7 @@ def consent(question: str, *, yes: bool, what: str, word: str = "", option: str 
     if not on_terminal():
         raise OptionError(
             f"nothing was done: nobody is here to be asked about {what}, and nothing is done "
-            "unasked. Look at what stands above, and run the same command with "
-            f"{option}."
+            f"unasked. Look at what stands above, and run the same command with {option}."
         )
     said = typer.prompt(question, err=True, default="", show_default=False) if word else ""
     if said.strip() != word if word else not typer.confirm(question, err=True):
