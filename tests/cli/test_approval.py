@@ -112,6 +112,9 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     copy = OFFICER.with_name("icu.north.upload.copy.approval")
     copy.write_text(OFFICER.read_text())
     said = ("What another officer approved still may", "and sends nothing")
+    audited("audit icu.toml north.csv -o other.html")  # whichever audit is at hand
+    audited(f"{APPROVE} --withdraw".replace("audit.json", "other.json"), by="officer")
+    refused("CB513", "one was withdrawn")
     late = f"{APPROVE} --withdraw --deadline 2020-01-01"  # no deadline is too early for that
     audited.said(late, *said, by="officer")
     refused("CB513", "one was withdrawn")
