@@ -97,11 +97,13 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
 
     refused("CB512", "an officer whom the agreement names (officer, second)")
     assert max(map(len, audited(APPROVE, by="officer").stdout.splitlines())) < 80
+    kept = next(Path("home-north/audits/north").rglob("*.json"))
     for path, old, new, told in (
         (Path("north.csv"), ",yes", ",no", "is not as it was then: data version"),
         (OFFICER, '"times":1', '"times":2', "made with no key that is enrolled"),
         (OFFICER, '"upload"', '"proposal"', "made with no key that is enrolled"),
-        (next(Path("home-north/audits/north").rglob("*.json")), "red", "amber", "does not keep"),
+        (kept, "red", "amber", "does not keep"),
+        (kept, '"page": {', '"page": {"more": 1, ', "does not keep"),
     ):
         text = audited.edit(old, new, file=path)
         refused("CB513", told)
