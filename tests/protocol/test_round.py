@@ -10,6 +10,7 @@ from aligners import principal_cosines
 from cobasis import Analyst, ConsortiumSecret, PartyKey, Round
 from cobasis.errors import (
     AgreementError,
+    AnchorImageError,
     AnchorTagError,
     DuplicatePartyError,
     MessageError,
@@ -194,6 +195,8 @@ def test_proposals_that_make_no_consensus_are_refused(asked):
         ([replace(first, party="ghost"), *others], UnknownPartyError),
         ([replace(first, agreement_digest=b"x"), *others], MessageError),
         ([replace(first, anchor_tag=b"x"), *others], AnchorTagError),
+        ([replace(first, image=0 * first.image), *others], AnchorImageError),
+        ([replace(first, image=np.nan * first.image), *others], MessageError),
     ):
         with pytest.raises(error, match=rf"\[{error.code}\]$"):
             Analyst(made.agreement).consensus(given)
