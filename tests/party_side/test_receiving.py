@@ -10,6 +10,7 @@ import pytest
 from cobasis import ConsortiumSecret
 from cobasis.bundle.agreement_file import news_at
 from cobasis.errors import (
+    ClockError,
     ForeignBundleError,
     MessageError,
     ReplayError,
@@ -143,6 +144,7 @@ def test_forged_news_and_receipts_are_refused_and_not_kept(uploaded):
         ({"sent": sent, "sign": forger}, SignatureError, "not signed by the analyst"),
         ({"sent": sent, "vouch": forger}, SignatureError, "is not signed by analyst 'lab'"),
         ({"sent": ("1" * 64,)}, ForeignBundleError, "is for another file"),
+        ({"time": "2999-01-01T00:00:00Z"}, ClockError, "more than 48 hours after"),
     ):
         with pytest.raises(error, match=words):
             accept_news(session, news_of(site, **told))
