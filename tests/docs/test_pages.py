@@ -74,6 +74,12 @@ def test_every_link_leads_somewhere_and_every_file_that_is_named_exists():
     assert [each for each in sorted(files) if not (ROOT / each).exists()] == []
 
 
+def test_every_test_that_a_page_names_exists():
+    code = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    told = {each for page in PAGES for each in re.findall(r"`(test_\w+)`", page.read_text("utf-8"))}
+    assert [each for each in told if f"def {each}(" not in code] == []
+
+
 def test_every_page_of_the_site_has_one_title_and_no_power_sets_words_in_bold():
     for page in PAGES:
         if ROOT / "docs" in page.parents:
