@@ -74,6 +74,14 @@ class Enrolment:
             shown = f"{each.role} {each.name}:\n  {each.fingerprint}"
             consent(f"{shown}\nDid its owner read you this?", yes=False, what="the agreement")
 
+    def people(self, owner: Owner) -> People:
+        pubs = self.pubs or []
+        found = read_people(pubs, analyst=self.analyst, approvers=self.approver or ())
+        for each in pubs:
+            if line_in(each, PublicIdentity) == found.analyst:
+                owner.tell([f"{each} is the analyst's, and is set aside from the parties'."])
+        return found
+
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
@@ -144,12 +152,7 @@ def new(
 
     Example: cobasis agreement new icu.toml *.pub --analyst lab.pub --columns codebook.csv
     """
-    people = read_people(
-        enrolment.pubs or [], analyst=enrolment.analyst, approvers=enrolment.approver or ()
-    )
-    for each in enrolment.pubs or ():
-        if line_in(each, PublicIdentity) == people.analyst:
-            owner.tell([f"{each} is the analyst's, and is set aside from the parties'."])
+    people = enrolment.people(owner)
     author, edited = Authorship(file, home=owner.folder(), told=terms.told), file.exists()
     author.refuse_change()
     last, invited = author.last(), Invitations(author)

@@ -60,13 +60,17 @@ class Sample:
         """In whose baseline hazard a row is; of other models than Cox's all 0."""
         if self.model != "cox":
             return np.zeros(len(self.rows), dtype=np.intp)
-        owners = np.unique(self.owners, return_inverse=True)[1] * self.outcome.strata_by_party
+        parties, owners = np.unique(self.owners, return_inverse=True)
+        owners = owners * self.outcome.strata_by_party
         kinds = np.column_stack([self.part("stratum", otherwise=0.0), owners])
         found, strata = np.unique(kinds, axis=0, return_inverse=True)
-        if empty := np.count_nonzero(np.bincount(strata, self.labels["event"]) == 0):
+        empty = found[np.bincount(strata, self.labels["event"]) == 0]
+        if len(empty):
+            of = " of party '{1}'" if self.outcome.strata_by_party else ""
+            named = [f"{{0:g}}{of}".format(kind, parties[int(at)]) for kind, at in empty[:5]]
             raise EstimateError(
-                f"strata without an event tell nothing: {empty} of {len(found)}. Merge strata, or "
-                "leave those rows out."
+                f"strata without an event tell nothing: {len(empty)} of {len(found)} "
+                f"({', '.join(named)}). Merge strata, or leave those rows out."
             )
         return strata
 
