@@ -106,7 +106,7 @@ def analyst_of(agreement: Agreement) -> PublicIdentity:
     return agreement.analyst
 
 
-_OTHER_VERSION = "signed another version"
+_OTHER_VERSION, _STRANGER = "signed another version", "not enrolled"
 
 
 def _hides(mask_key: str) -> bool:
@@ -120,7 +120,7 @@ def _hides(mask_key: str) -> bool:
 def _flaw(signature: Signature, agreement: Agreement) -> str:
     """Say in a few words what is wrong with a signature; nothing if it is good."""
     if (who := signers(agreement).get(signature.name)) is None:
-        return "not enrolled"
+        return _STRANGER
     if signature.agreement != agreement.digest().hex():
         return _OTHER_VERSION
     wanted = agreement.sums is not None and who.role == "party"
@@ -135,11 +135,11 @@ def check_signature(agreement: Agreement, signature: Signature) -> None:
     if flaw := _flaw(signature, agreement):
         name, digest = signature.name, agreement.digest().hex()
         kind = ForeignBundleError if flaw == _OTHER_VERSION else SignatureError
+        ask = "Ask" if flaw == _STRANGER else f"Send '{name}' the agreement as it is now, and ask"
         raise kind(
             f"what came as the signature of '{name}' in round '{agreement.round_id}' is none: "
             f"{flaw}. It is of a text {signature.agreement[:16]}, and this one is {digest[:16]}. "
-            f"Send '{name}' the agreement as it is now, and ask over another channel who sent "
-            "this, and for a signature of that text."
+            f"{ask} over another channel who sent this, and for a signature of that text."
         )
 
 

@@ -180,13 +180,14 @@ def test_a_signature_without_a_key_for_masks_or_with_anothers_is_none(site):
         sign_agreement(agreement, **told)
     made = sign_agreement(agreement, **told, mask_key=MaskKey().public)
     check_signature(agreement, made)
-    for key, words in {
-        MaskKey().public: "signature not valid",
-        "": "without a key for masks",
-        "0" * 64: "for masks that hides",  # of which all know what it gives
-    }.items():
+    for field, said, words in (
+        ("mask_key", MaskKey().public, "signature not valid"),
+        ("mask_key", "", "without a key for masks"),
+        ("mask_key", "0" * 64, "for masks that hides"),  # of which all know what it gives
+        ("name", "paris", r"none: not enrolled.*\. Ask over another channel"),
+    ):
         with pytest.raises(SignatureError, match=words):
-            check_signature(agreement, made.model_copy(update={"mask_key": key}))
+            check_signature(agreement, made.model_copy(update={field: said}))
 
 
 def noisy(*, epsilon=4.0, lifetime=4.0, **changes):
