@@ -183,11 +183,13 @@ def test_one_command_enrols_all_and_typed_again_draws_a_new_secret_until_one_has
     cobasis.edit("retention_days = 30", "retention_days = 60")
     assert "+ retention_days = 60" in cobasis("agreement new icu.toml", code=2).stdout
     assert secrets() == before
+    Path("icu.toml").chmod(0o640)
     cobasis.keys(["west"])
     told = cobasis.json("agreement new icu.toml west.pub --yes")["changed"]
     assert {"- retention_days = 30", "+ retention_days = 60", '+ name = "west"'} < set(told)
     new = read_agreement(Path("icu.toml")).agreement
-    assert (new.digest() != old.digest(), new.commitment != old.commitment) == (True, True)
+    mode = Path("icu.toml").stat().st_mode & 0o777
+    assert (new.digest() != old.digest(), new.commitment != old.commitment, mode) == (1, 1, 0o640)
     text = Path("icu.toml").read_text()
     assert "# asked for by the board" in text
     assert sorted(secrets()) == [f"{name}.secret" for name in (*NAMES, "west")]
