@@ -1,3 +1,4 @@
+import importlib
 import sys
 
 import pytest
@@ -63,3 +64,9 @@ def test_a_childs_peak_memory_and_threads_are_its_own(monkeypatch):
     assert 0 < pinned["peak_bytes"] < len(large)
     free = in_a_child("machine:machine", threads=True)
     assert free["blas_threads"] == free["result"]["cores"] == machine.machine()["cores"]
+
+
+def test_every_section_is_work_that_can_be_loaded():
+    for each in SECTIONS.values():
+        module, _, name = each.work.partition(":")
+        assert callable(getattr(importlib.import_module(f"benchmarks.{module}"), name))
