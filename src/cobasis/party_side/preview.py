@@ -79,6 +79,7 @@ def make_ready(
     side = rows.held if exchange.held else ~rows.held
     asked = Asked(
         rows=rows.marks[side],
+        beside=rows.marks[~side],
         shape=(agreement.n_features, agreement.n_components),
         people=rows.marks[:0] if rows.ids is None else rows.ids[side],
         columns=hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest(),

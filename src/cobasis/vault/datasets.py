@@ -192,6 +192,7 @@ class Asked(Hidden):
     people: Fingerprints = field(default_factory=_nobody)
     columns: str = ""  # digest of how columns become numbers
     names: tuple[str, ...] = ()  # of the columns
+    beside: Fingerprints = field(default_factory=_nobody)  # the table's rows that do not leave
     forced: Forced | None = None  # why a fresh span is to be made whatever was uploaded before
     sums: SumsEntry | None = None  # where no row is seen through a span
 
@@ -327,10 +328,11 @@ def _renamed(datasets: Sequence[Dataset], asked: Asked, old: npt.NDArray[np.bool
     Zero where rows have no identifiers: what is known by its values is old then. Values that
     several rows of the table share are nobody's, and do not count.
     """
-    _, place, counts = np.unique(asked.rows, return_inverse=True, return_counts=True)
+    values, counts = np.unique(np.append(asked.rows, asked.beside), return_counts=True)
+    alone = np.isin(asked.rows, values[counts == 1])
     known = [dataset.knows(asked.rows, asked.people[:0]) for dataset in datasets]
     seen = np.logical_or.reduce([np.zeros(len(asked.rows), dtype=bool), *known])
-    return float(np.sum(seen & ~old & (counts[place] == 1)) / max(1, len(asked.rows)))
+    return float(np.sum(seen & ~old & alone) / max(1, len(asked.rows)))
 
 
 def _changes(known: Sequence[Dataset], asked: Asked) -> Changes | None:

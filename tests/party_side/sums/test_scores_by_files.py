@@ -116,4 +116,5 @@ def test_people_held_back_may_look_like_people_who_were_summed_up(make):
         return frame.with_columns(pl.col("age", "pulse", "lactate", "weight").sign())
 
     site.step(change=coarse)
+    assert site.ready(change=coarse).choice.renamed == 0
     site.sent(change=coarse)
