@@ -71,6 +71,8 @@ def test_with_a_code_a_party_types_one_command_from_nothing_to_the_model(meeting
             found = meeting.come(name, code=4).output
             assert re.search("Its fingerprint:\n  [a-z]+( [a-z]+){7}\n", found)
             assert "the agreement is not there yet" in found
+        # who took another's code has a key of that name, and its own code says who it is
+        meeting.typed(f"go {meeting.said['invited']['south']} east.csv", by="east", code=3)
         assert "Nothing changed since" not in meeting.author().output
         assert "Nothing changed since" in meeting.author().output  # and brings it once more
         found = meeting.come("south", code=4)  # the analyst looks at it yet

@@ -97,8 +97,9 @@ def go(
     inner = _Inner(**{**vars(owner), "known": owner.passphrase(new=new)})
     seconds: float = (inf if options.on_terminal() else 0) if wait is None else wait
     if code is not None:
+        inner = replace(inner, name=code.party)
         path = _invited(inner, code, seconds=seconds, ca=tls_ca)
-    agreement, name = _served(owner, path)
+    agreement, name = _served(inner, path)
     inner = replace(inner, name=name)
     identity = inner.enrolled(inner.who(agreement))
     folder = transcript_path(agreement, name, home=inner.folder()).parent
