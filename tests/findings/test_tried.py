@@ -140,6 +140,16 @@ def test_f7_who_proposed_and_was_left_out_is_not_sent_to_a_span(of_four):
     assert (told["next"], of_four.json("status", by="north")["next"] != "") == ("", True)
 
 
+def test_f7_who_never_proposed_is_sent_to_the_span_and_can_come_with_an_upload(of_four):
+    """A proposal, which is too late, would keep the party out for good."""
+    of_four.run("--without west")
+    assert of_four.json("status", by="west")["next"] == "cobasis accept icu.news icu.west.1-span"
+    of_four("accept icu.news outbox/icu.west.1-span", by="west")
+    assert of_four.json("status", by="west")["next"] == "cobasis send icu.toml data.csv"
+    of_four.send("west")
+    of_four.said("receive icu.toml inbox/icu.west.2-upload", "accepted: upload of west", by="lab")
+
+
 def test_f7_news_name_who_is_in_a_span_where_receipts_do_not(of_four):
     """Parties of a version that does not know the field read all other news."""
     of_four.send("west")

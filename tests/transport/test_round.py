@@ -18,7 +18,7 @@ from cobasis.disk.lock import Lock
 from cobasis.protocol.agreement import moment_text
 from cobasis.transport import wire
 from transport.serving import PARTIES as NAMES
-from transport.serving import SIGNED, World
+from transport.serving import ROWS, SIGNED, World
 from transport.test_requests import at
 
 
@@ -243,3 +243,23 @@ def test_somebody_at_the_terminal_waits_and_is_told_for_whom_and_a_second_go_doe
     [path] = (served.root / "home-north" / "transcripts" / "north").iterdir()
     with Lock(path, what="it"):
         assert "[CB604]" in served.go("north", code=2).output
+
+
+def test_who_comes_after_the_span_was_made_takes_it_and_sends_an_upload(tmp_path, monkeypatch):
+    everybody = (*NAMES, "west")
+    terms = f"west.pub {ROWS} --basis consensus --deadline 2099-12-31"
+    world = World(tmp_path, monkeypatch, terms=terms, names=everybody)
+    worker = world.worker()
+    worker.step()
+    with world.serving():
+        world.turn(worker, names=everybody)
+        world.turn(worker)
+        world.typed("run lab/icu.toml --without west --yes", by="lab")
+        told = world.go("west", SIGNED, code=4).output
+        assert "Accepted icu.west.1-span" in told
+        assert "Wrote west/icu.west.2-upload" in told
+        worker.step()
+        assert "cobasis run --with west" in world.go("west", SIGNED, code=4).output
+        world.turn(worker)
+        world.typed("run lab/icu.toml --with west --yes", by="lab")
+        assert "Trained on east, north, south, west." in world.go("west").output

@@ -299,10 +299,11 @@ class Trip:
 
     def _answered(self, found: Standing) -> None:
         """Bring the file that was made last, and wait for its answer, or other news."""
-        exchange = [each for each in found.exchanges if found.sent(each)][-1]
+        made = [each for each in found.exchanges if found.sent(each)]
+        exchange = made[-1] if made else found.exchanges[0]  # whose span was made without it
         word = f"{exchange.number}-{exchange.message}"
         file = self.beside(f"{found.name}.{word}")
-        if not file.exists():
+        if made and not file.exists():
             session = self.owner.party(self.path)
             given = approvals(self.path, found.name)
             try:
@@ -315,7 +316,7 @@ class Trip:
         def answered(left: float) -> bool:
             return self._taken(found, exchange, seconds=left) or self._news(found)
 
-        self._wait(answered, brought=(file, word))
+        self._wait(answered, brought=(file, word) if made else None)
 
     def _taken(self, found: Standing, exchange: Exchange, *, seconds: float) -> bool:
         """Take an exchange's answer, and the news that go with it; whether it is new."""

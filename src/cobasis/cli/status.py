@@ -157,7 +157,8 @@ class Standing:
         if self.news.attempt > self.attempt:
             return Step("accept", f"cobasis accept {name} {stem}.news")
         for each in self.exchanges:
-            if not self.sent(each):
+            late = each.reply == "span" and self.name in self.outside  # too late for a proposal
+            if not self.sent(each) and not late:
                 return Step("send", f"cobasis send {name} data.csv")
             file = self.path.with_name(f"{stem}.{self.name}.{each.number}-{each.reply}")
             came = file.exists() and file_digest(file) not in self.taken(each)
