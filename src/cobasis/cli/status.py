@@ -13,7 +13,7 @@ from cobasis.bundle.transcript import Entry, verify_transcript
 from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped
 from cobasis.cli.words import listed, picked, wrapped
 from cobasis.disk.whole import file_digest
-from cobasis.errors import CobasisError, IdentityError, UnknownPartyError
+from cobasis.errors import CobasisError, UnknownPartyError
 from cobasis.party_side.session import NEWS, transcript_path
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange, exchanges
@@ -250,7 +250,7 @@ def standing(keys: Home, path: Path) -> Standing:
     agreement, who = file.agreement, None
     try:
         who = keys.who(agreement)
-    except (IdentityError, UnknownPartyError):
+    except UnknownPartyError:
         if keys.name:
             raise
     told: Any = {"round_id": agreement.round_id, "agreement": agreement.digest().hex()}
