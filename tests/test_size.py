@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (1_930, 1_170, 15),
     "analyst_side": (2_070, 1_690, 11),
     "bundle": (1_930, 1_460, 11),
-    "cli": (4_150, 3_370, 24),
+    "cli": (4_160, 3_370, 24),
     "cobasis": (620, 300, 6),
     "disk": (530, 360, 5),
     "estimators": (820, 460, 5),
@@ -37,10 +37,10 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "statistics": (1_900, 1_450, 10),
     "tables": (780, 620, 4),
     "transport": (1_710, 1_350, 10),
-    "vault": (980, 730, 5),
+    "vault": (990, 740, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 30_760,
+    "tests": 30_810,
     "experiments and benchmarks": 10_690,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
