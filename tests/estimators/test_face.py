@@ -122,6 +122,17 @@ def test_the_transformer_needs_no_labels_trains_no_model_and_halves_the_features
         assert model.round_.agreement.n_components == expected
 
 
+@pytest.mark.filterwarnings("ignore::cobasis.PrivacyWarning")
+def test_public_rows_are_used_by_public_bases_and_anchors_only(small):
+    public = np.random.default_rng(1).normal(size=(40, 6))
+    asked = {"basis": "svd"}, {"basis": "public"}, {"basis": "consensus"}, {"anchor": "smote"}
+    for options in asked:
+        model = ridge(n_components=3, public_rows=public, **options)
+        model.fit(small.X, small.y, parties=small.parties)
+        digest = model.round_.agreement.public_rows_sha256
+        assert (digest is not None) == (options in ({"basis": "public"}, {"anchor": "smote"}))
+
+
 def test_fitted_attributes_and_the_agreement_say_what_was_seen(small):
     model = ridge(aligner=ODC(reference="south"))
     model.fit(small.X, small.y, parties=small.parties.tolist())

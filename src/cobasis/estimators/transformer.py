@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.base import Aligner
 from cobasis.errors import OptionError, ShapeError, UnknownPartyError
 from cobasis.estimators.inputs import (
@@ -50,8 +51,16 @@ class CollaborativeTransformer(
     n_components : int, optional
         l, columns of every secret basis; by default half the features, at least one. Fewer
         components show the analyst less, and keep less.
-    aligner, anchor, n_anchor_rows, basis, public_rows : optional
-        As ``simulate`` takes them.
+    aligner : str or Aligner
+        "odc", "gopp", "whitened", "imakura", "kawakami", or one with other options.
+    anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
+        The anchor's kind.
+    n_anchor_rows : int, optional
+        a; by default as ``simulate`` chooses it.
+    basis : {"svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"}
+        How parties choose their bases.
+    public_rows : array-like of shape (n_public, n_features), optional
+        For public anchors and bases; unused by others, so that a search can compare them.
     features : sequence of NumericFeature or CategoryFeature, optional
         What columns hold: centres and scales, categories, blanks. A data frame's columns are taken
         by these names, and others are left alone. By default all columns, numbers as they are.
@@ -261,6 +270,8 @@ class CollaborativeTransformer(
         given = {name: getattr(self, name) for name in OF_ROWS}
         if self.n_components is None:
             given["n_components"] = max(1, n_features // 2)
+        if self.anchor not in FROM_PUBLIC_ROWS and self.basis != "public":
+            given["public_rows"] = None
         return given
 
     @property
