@@ -25,7 +25,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "cli": (4_160, 3_370, 24),
     "cobasis": (620, 300, 6),
     "disk": (530, 360, 5),
-    "estimators": (820, 460, 5),
+    "estimators": (830, 460, 5),
     "features": (1_370, 880, 7),
     "keys": (240, 190, 2),
     "linalg": (630, 400, 6),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (990, 740, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 30_810,
+    "tests": 30_820,
     "experiments and benchmarks": 10_690,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
