@@ -155,10 +155,10 @@ class _Read:
         manifest, _, good = self.signed(signer)
         if not good:
             raise SignatureError(
-                f"{self.what} says that it is from '{manifest.sender}', and is not signed with a "
-                "key that is enrolled under that name and may have sent it, or that key was "
-                "revoked. Compare fingerprints with its sender, over another channel, and ask "
-                "whether they sent it."
+                f"{self.what} says that it is from '{manifest.sender}', and carries no good "
+                "signature by an enrolled key of that name: it was changed, its sender is not who "
+                "may send it, or that key was revoked. Compare fingerprints with its sender over "
+                "another channel, and ask whether they sent it."
             )
         expected.check(manifest, what=self.what)
         at, size = self.plain.tell(), sum(part.n_bytes for part in manifest.parts)

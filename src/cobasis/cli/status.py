@@ -139,7 +139,8 @@ class Standing:
             if not self.unsigned and (self.complete or (self.open is None and self.late)):
                 return Step("run", f"cobasis run {name}")
             come = "signatures have come" if self.unsigned else "files have come"
-            return Step("receive", f"cobasis receive {name} inbox/", when=come)
+            typed = "cobasis serve" if self.agreement.server else f"cobasis receive {name} inbox/"
+            return Step("receive", typed, when=come)
         found = self._step_of_party()
         if self.agreement.server and found.when:  # what comes over HTTPS comes by go alone
             return Step(found.what, f"cobasis go {name} data.csv", f"{self.analyst} has answered")

@@ -7,7 +7,7 @@ are read through narwhals: numbers as they are, words as codes.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
+from itertools import product, zip_longest
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +138,9 @@ def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -
     if missing or unknown:
         reason = f"missing: {quoted(missing)}; not agreed: {quoted(unknown)}"
     else:
-        reason = "they are in another order, or one stands there twice"
+        pairs = enumerate(zip_longest(names, expected, fillvalue="nothing"), start=1)
+        at, (found, wanted) = next(each for each in pairs if each[1][0] != each[1][1])
+        reason = f"column {at} is '{found}', agreed is '{wanted}'"
     raise FeatureError(
         f"the columns of party '{party}' are not the agreement's: {reason}. Every party needs the "
         "same features in the same order, or its rows mean something else. Select and order them."
