@@ -26,7 +26,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "cobasis": (620, 300, 6),
     "disk": (530, 360, 5),
     "estimators": (830, 460, 5),
-    "features": (1_370, 880, 7),
+    "features": (1_370, 890, 7),
     "keys": (240, 190, 2),
     "linalg": (630, 400, 6),
     "models": (3_030, 2_200, 15),
