@@ -30,7 +30,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (240, 190, 2),
     "linalg": (630, 400, 6),
     "models": (3_030, 2_200, 15),
-    "party_side": (3_580, 2_900, 14),
+    "party_side": (3_590, 2_910, 14),
     "privacy": (2_520, 1_670, 18),
     "protocol": (7_370, 5_120, 35),
     "report": (810, 660, 6),

@@ -143,6 +143,7 @@ def test_f7_who_proposed_and_was_left_out_is_not_sent_to_a_span(of_four):
 def test_f7_who_never_proposed_is_sent_to_the_span_and_can_come_with_an_upload(of_four):
     """A proposal, which is too late, would keep the party out for good."""
     of_four.run("--without west")
+    of_four.refused("send icu.toml west.csv", "made without a proposal of party 'west'", by="west")
     assert of_four.json("status", by="west")["next"] == "cobasis accept icu.news icu.west.1-span"
     of_four("accept icu.news outbox/icu.west.1-span", by="west")
     assert of_four.json("status", by="west")["next"] == "cobasis send icu.toml data.csv"
@@ -165,7 +166,9 @@ def test_f7_a_common_span_is_never_made_without_somebody_unsaid(of_four):
     assert "waits for the proposal of west" in waits
     assert "go on without them: --without west" in waits
     cobasis.said("run icu.toml --without west", "is made without west, for good", by="lab")
+    news = Path("icu.news").rename("away")  # which have not reached west
     cobasis.send("west")
+    news.rename("icu.news")
     cobasis.refused("receive icu.toml inbox", "[CB804]", by="lab", code=3)
     for who in ("lab", "west"):
         cobasis.said("status", "the span was made without it", by=who)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cobasis.bundle.agreement_file import news_at, stem_of
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.manifest import MAX_AHEAD
 from cobasis.bundle.messages import Enclosed, enclose, enclose_sums, enclose_upload
@@ -25,7 +26,7 @@ from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.approval import approvals, newest
 from cobasis.party_side.predict import usable
 from cobasis.party_side.preview import Ready
-from cobasis.party_side.session import MADE, SENT, PartySession, refuse_target
+from cobasis.party_side.session import MADE, NEWS, SENT, PartySession, refuse_target
 from cobasis.protocol.agreement import moment_of, moment_text
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import MaskedSums, SpanProposal
@@ -95,6 +96,15 @@ def require_turn(session: PartySession) -> None:
             f"party '{session.name}' made its upload on {made[-1].time}, and a round takes one. "
             "'cobasis send --again' writes it once more; other rows take a new round."
         )
+    if exchange.reply == "span" and not session.history(exchange.sent_as):
+        beside = session.path.with_name(f"{stem_of(session.path)}.{NEWS}")
+        told = [news_at(path, session.agreement) for path in (session.news, beside)]
+        if any(news is not None and news.ended for news in told):
+            raise StepError(
+                f"the common span was made without a proposal of party '{session.name}', so one "
+                "would be refused, and directions of its rows would leave for nothing. Accept the "
+                "span: 'cobasis status' says how; then send an upload."
+            )
 
 
 def send(ready: Ready, to: Path | None = None, *, allow: Allow | None = None) -> Sent:
