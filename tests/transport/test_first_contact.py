@@ -135,6 +135,10 @@ def test_what_an_invitation_takes(meeting):
 
 
 def test_codes_that_ran_out_are_made_anew(meeting):
+    stale = Code(**{**meeting.code("south").model_dump(), "until": "2020-01-01T00:00:00Z"})
+    told = meeting.typed(f"go {stale.words()} south.csv", by="south", code=2)
+    assert "was good until 2020-01-01T00:00:00Z. Ask the agreement's author" in told.output
+    assert not [*meeting.root.rglob("south.key")]
     meeting.run_out()
     old = meeting.said["invited"]
     with meeting.serving():

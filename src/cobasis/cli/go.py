@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from http import HTTPStatus
 from inspect import unwrap
 from itertools import takewhile
@@ -24,6 +25,7 @@ from cobasis.cli.words import aside, listed
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import file_digest, make_folder, remove_tree
 from cobasis.errors import (
+    AgreementError,
     ApprovalError,
     AuditUnsignedError,
     CommitmentError,
@@ -39,7 +41,7 @@ from cobasis.keys.identity import Identity, save_identity
 from cobasis.party_side.approval import approvals, read_audit
 from cobasis.party_side.send import finish, send_again
 from cobasis.party_side.session import NEWS, transcript_path
-from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.agreement import Agreement, moment_of
 from cobasis.protocol.enrolment import officers_of
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.signatures import Approval, analyst_of
@@ -125,6 +127,8 @@ def _invited(owner: _Inner, code: Code, *, seconds: float, ca: Path | None) -> P
     key, path, until = owner.key(code.party), Path(f"{code.stem}.toml"), time.monotonic() + seconds
     if path.exists() and key.exists():
         return path
+    if code.until and datetime.now(UTC) >= moment_of(code.until):
+        raise AgreementError(f"this code was good until {code.until}. {code.ask}")
     if not key.exists():
         save_identity(Identity.new(code.party), key, passphrase=owner.known)
         owner.tell([f"Made {key}: keep a copy of it, and of its passphrase, apart."])

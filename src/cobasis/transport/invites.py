@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -22,8 +22,9 @@ from cobasis.errors import (
     WaitingError,
 )
 from cobasis.party_side.author import Authorship
-from cobasis.protocol.agreement import Server, moment_text
+from cobasis.protocol.agreement import Moment, Server, moment_text
 from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, is_identity_name
+from cobasis.strict_json import IF_ANY
 from cobasis.transport.mailbox import INVITES, Invites, address_of
 
 PREFIX = "cobasis-invite-"
@@ -42,6 +43,7 @@ class Code(OneLine):
     server: Server
     analyst: str  # the public identity's text, whole
     token: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    until: Annotated[Moment | Literal[""], IF_ANY] = ""  # older codes do not say
 
     @property
     def who(self) -> PublicIdentity:
@@ -73,6 +75,7 @@ class Invitations:
     def invite(self, names: Iterable[str], *, server: str, analyst: PublicIdentity) -> Path:
         """Make a code for each name; return the file that the analyst's server has to have."""
         stem, made = stem_of(self.author.path), []
+        until = moment_text(datetime.now(UTC) + timedelta(days=_DAYS))
         for name in dict.fromkeys(names):
             if not is_identity_name(name):
                 raise IdentityError(
@@ -80,11 +83,10 @@ class Invitations:
                     "digits, '.', '_' and '-', none with an accent, and do not begin with a '.'."
                 )
             token = secrets.token_hex(_TOKEN_BYTES)
-            told = {"party": name, "stem": stem, "server": server, "token": token}
+            told = {"party": name, "stem": stem, "server": server, "token": token, "until": until}
             made.append(Code(**told, analyst=analyst.text()))
         make_folder(self.author.folder)
         write_whole(self._path, json.dumps([each.words() for each in made]).encode())
-        until = moment_text(datetime.now(UTC) + timedelta(days=_DAYS))
         hashes = [address_of(bytes.fromhex(each.token)) for each in made]
         listed = self.author.path.with_name(f"{stem}{INVITES}")
         write_whole(listed, Invites(hashes=hashes, until=until).text().encode(), mode=0o644)
