@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (990, 740, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 30_820,
+    "tests": 30_830,
     "experiments and benchmarks": 10_690,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

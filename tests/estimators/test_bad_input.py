@@ -29,7 +29,7 @@ def test_other_columns_than_in_fit_are_refused(small, fitted):
     model = CollaborativeTransformer().fit(Frame(small.X, NAMES), parties=small.parties)
     model.transform(Frame(small.X, NAMES), parties=small.parties)
     for columns, reason in (
-        (NAMES[::-1], "they are in another order"),
+        (NAMES[::-1], "column 1 is 'f', agreed is 'a'"),
         ([1, *NAMES[1:]], "6 columns, of which 5 with"),
         ([*NAMES[:5], "e"], "several columns of one name"),
     ):

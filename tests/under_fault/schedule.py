@@ -157,7 +157,8 @@ class Schedule:
             wanted = "CB304"
         elif outcome is not None:
             part = name in outcome.uploads or (realign and name in outcome.target_carries)
-            wanted = "CB305" if part and len(set(outcome.uploads) - {name}) < MINIMUM else ""
+            stay = set(outcome.uploads) - {name, *state.removed}
+            wanted = "CB305" if part and len(stay) < MINIMUM else ""
         self.log.append((name, realign))
         done = self._done(lambda: self.round.remove(name, realign=realign), at, wanted)
         if done is not None:
@@ -250,6 +251,9 @@ class Schedule:
         assert all("[CB" in text and "1000.0" not in text for text in self.said), "I6"
 
     def _complete(self, state):
+        if state.outcome and (half := set(state.outcome.uploads) & set(state.removed)):
+            self._done(lambda: self.round.remove(*half), 0)  # which was killed before it trained
+            state = self.history()
         told = {"again": set(state.without) - set(state.removed), "confirmed": self.names}
         self._done(lambda: self.round.run(**told), 0, self._why_no_run(state, []))
         if (outcome := self.history().outcome) is not None:
