@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from analyst_side.rounds import EARLY, PAST, began, contents, refused
-from cobasis.analyst_side import membership
 from cobasis.analyst_side.membership import check_removal
+from cobasis.analyst_side.returns import Conclusion
 from cobasis.bundle.agreement_file import inbox_of
-from cobasis.errors import RetentionError, SignatureError, StepError, UnknownPartyError
+from cobasis.errors import LabelError, RetentionError, SignatureError, StepError, UnknownPartyError
 from cobasis.keys.identity import Identity
 from cobasis.models.chain_file import encode_chain
 
@@ -90,10 +90,21 @@ def test_only_realign_makes_a_target_without_those_who_left_which_all_certificat
     assert ran.remove("south").removals[0].realigned
 
 
+def test_a_removal_whose_training_is_refused_changes_nothing_of_the_record(ran):
+    """As where those who stay have one class: nobody is out by the record and in by the model."""
+    before = [each.line for each in ran.entries()]
+    one_class = mock.patch("cobasis.analyst_side.run._train", side_effect=LabelError("one class"))
+    with one_class, pytest.raises(LabelError):
+        ran.remove("east")
+    assert [each.line for each in ran.entries()] == before
+    assert ran.run().concluded is None or set(ran.returned("east").trained_on) == set(EARLY)
+    assert ran.remove("east").concluded.outcome.uploads.keys() == {"north", "south"}
+
+
 @pytest.mark.parametrize("then", [("east", "south"), ("south",), ("east",)])
 def test_several_that_leave_are_out_whatever_follows_a_kill(ran, then):
     add(ran, "west")
-    killed = mock.patch.object(membership, "conclude", side_effect=KeyboardInterrupt)
+    killed = mock.patch.object(Conclusion, "record", side_effect=KeyboardInterrupt)
     with killed, pytest.raises(KeyboardInterrupt):
         ran.remove("east", "south")
     with pytest.raises(StepError, match="cobasis remove east"):

@@ -161,15 +161,21 @@ def remove(session: AnalystSession, parties: Sequence[str], *, realign: bool = F
         before, concluded, staying = history.outcome, None, list[str]()
         if before and not {*files}.isdisjoint({*before.uploads, *before.target_carries * realign}):
             staying = _staying(session, files, before.uploads)
-        # All are removed by the record before the one training without them. A kill in between
-        # leaves them in the model: `run` refuses, and the same command trains without them.
-        for party, sent in files.items():
-            if party not in history.removed:
-                session.note(REMOVED, {"party": party, "files": sent})
+
+        def note() -> None:
+            for party, sent in files.items():
+                if party not in history.removed:
+                    session.note(REMOVED, {"party": party, "files": sent})
+
+        # The record says who left when all that a training may be refused for is behind, and before
+        # the training's own line. A kill between the two leaves them in the model: `run` refuses,
+        # and the same command trains without them.
         if before and staying:
             away = {"without": list(history.without), "missing": []}
             made: Any = {"family": before.model, "away": away, "realign": realign}
-            concluded = conclude(session, parties=staying, **made)
+            concluded = conclude(session, parties=staying, made_all=note, **made)
+        else:
+            note()
         # Files go after the transcript's line. A kill in between leaves files of somebody who is
         # removed by the record: no command reads them, `receive` refuses the party, and the same
         # command deletes them. Files that go first would be missed by a round that still needs

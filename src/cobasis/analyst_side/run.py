@@ -6,7 +6,7 @@ in use any more goes after that line.
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -180,7 +180,9 @@ def conclude(
     realign: bool = False,
     cluster: str | None = None,
     compared: Collection[ModelName] = (),
+    made_all: Callable[[], object] = lambda: None,
 ) -> Concluded:
+    """Train, seal returns, and write the line; `made_all` is called when only that is left."""
     everybody, received = sorted(parties), session.history.taken()
     name = _alignment(session, everybody, realign=realign)
     words = [name, family, *everybody, version("cobasis")]
@@ -208,6 +210,7 @@ def conclude(
         card, others = card_of(analyst), partial(training.model_without, analyst)
         end.send(analyst.returns(), card=card, others=others)
     # Behind the block, whose end writes the fits: no line tells of an alignment that is not there.
+    made_all()
     concluded = end.record(card=card, certificate=certificate, scores=scores)
     delete_targets(session, but=name)
     return concluded
