@@ -126,9 +126,9 @@ def test_a_model_stays_in_use_and_its_owner_can_be_removed(ran):
     ran.accept("south")
     stopped(ran)
     refuses(ran, "score icu.toml --send --yes", by="south")  # by news that it has not accepted
-    Path("icu.news").rename("came.news")
-    refuses(ran, "accept icu.toml outbox/icu.south.1-return came.news", by="south")
-    Path("came.news").rename("icu.news")
+    Path("icu.news").rename("came.bin")
+    refuses(ran, "accept icu.toml outbox/icu.south.1-return came.bin", by="south")
+    Path("came.bin").rename("icu.news")
     refuses(ran, "accept icu.toml outbox/icu.north.1-return", by="north")
     refuses(ran, "score icu.toml --send --yes", by="south")
     ran("predict icu.toml north.csv -o out.csv", by="north")

@@ -48,11 +48,15 @@ def accept(owner: Owner, words: Files = None) -> None:
     told: dict[str, Any] = {}
     refused: dict[Path, CobasisError] = {}
     lines: list[str] = []
-    new = [each for each in here if each not in passed]
-    for path in sorted(new, key=lambda each: each.suffix != ".news"):  # who is revoked, first
+    found: dict[Path, str] = {}
+    for path in (each for each in here if each not in passed):
         try:
-            kind = accepting.look_at(session, path)
-            told[kind], said = takers[kind](session, path)
+            found[path] = accepting.look_at(session, path)
+        except CobasisError as error:
+            refused[path] = error
+    for path in sorted(found, key=lambda each: found[each] != "news"):  # who is revoked, first
+        try:
+            told[found[path]], said = takers[found[path]](session, path)
             lines += said
         except CobasisError as error:
             refused[path] = error
