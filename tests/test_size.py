@@ -20,13 +20,13 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (1_930, 1_170, 15),
-    "analyst_side": (2_070, 1_690, 11),
+    "analyst_side": (2_080, 1_700, 11),
     "bundle": (1_930, 1_460, 11),
-    "cli": (4_160, 3_370, 24),
+    "cli": (4_170, 3_380, 24),
     "cobasis": (620, 300, 6),
     "disk": (530, 360, 5),
     "estimators": (830, 460, 5),
-    "features": (1_370, 890, 7),
+    "features": (1_380, 890, 7),
     "keys": (240, 190, 2),
     "linalg": (630, 400, 6),
     "models": (3_030, 2_200, 15),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (990, 740, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 30_830,
+    "tests": 30_840,
     "experiments and benchmarks": 10_690,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

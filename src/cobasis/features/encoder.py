@@ -245,7 +245,9 @@ class Encoder:
             elif isinstance(feature, CategoryFeature):
                 np.equal(cells, each.level, out=row)
             else:
-                row[:] = bent(cells, feature.knots)[:, each.level - 1]
+                if each.level == 1:  # the columns of one spline follow each other
+                    curves = bent(cells, feature.knots)
+                row[:] = curves[:, each.level - 1]
         flat = out.reshape(-1, order="A")
         return float(flat @ flat) <= LARGEST**2 or bool(np.abs(out).max() <= LARGEST)
 
