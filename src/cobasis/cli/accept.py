@@ -1,6 +1,6 @@
 """``cobasis accept``: whatever came to a party, each by what is in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -46,14 +46,8 @@ def accept(owner: Owner, words: Files = None) -> None:
         )
     takers = {"news": _take_news, "span": _take_span, "return": _take_return}
     told: dict[str, Any] = {}
-    refused: dict[Path, CobasisError] = {}
     lines: list[str] = []
-    found: dict[Path, str] = {}
-    for path in (each for each in here if each not in passed):
-        try:
-            found[path] = accepting.look_at(session, path)
-        except CobasisError as error:
-            refused[path] = error
+    found, refused = _looked_at(session, (each for each in here if each not in passed))
     for path in sorted(found, key=lambda each: found[each] != "news"):  # who is revoked, first
         try:
             told[found[path]], said = takers[found[path]](session, path)
@@ -78,6 +72,20 @@ def accept(owner: Owner, words: Files = None) -> None:
         typer.echo(safe(f"Refused {path.name}: {type(why).__name__}: {why}"), err=True)
     for why in refused.values():
         raise typer.Exit(why.exit_code)
+
+
+def _looked_at(
+    session: PartySession, paths: Iterable[Path]
+) -> tuple[dict[Path, str], dict[Path, CobasisError]]:
+    """Return what files are, and why others are nothing for this party."""
+    found: dict[Path, str] = {}
+    refused: dict[Path, CobasisError] = {}
+    for path in paths:
+        try:
+            found[path] = accepting.look_at(session, path)
+        except CobasisError as error:
+            refused[path] = error
+    return found, refused
 
 
 def _take_news(session: PartySession, path: Path) -> tuple[object, list[str]]:
