@@ -39,7 +39,8 @@ from cobasis.errors import UnreachableError
 from cobasis.keys.identity import Identity
 from cobasis.transport.certificate import Statement, certificate_at, make_certificate
 from cobasis.transport.client import Remote
-from cobasis.transport.inbox import MOST_OPEN, STATEMENT, STATEMENTS
+from cobasis.transport.inbox import STATEMENT, STATEMENTS
+from cobasis.transport.index import MOST_OPEN
 from cobasis.transport.wire import FILE, PART_BYTES, PARTIAL, digest_field, sign_request
 from cobasis.transport.worker import Worker
 

@@ -113,11 +113,11 @@ def test_the_index_lists_every_code_with_class_exit_code_and_meaning():
     ]
 
 
-def test_the_file_for_programs_has_the_servers_routes_methods_and_limits():
+def test_the_file_for_programs_has_the_servers_routes_methods_and_limits(tmp_path):
     found = yaml.safe_load((REFERENCE / "https.openapi.yaml").read_text(encoding="utf-8"))["paths"]
     told = {path: {each.upper() for each in ways} - {"PARAMETERS"} for path, ways in found.items()}
     served = {}
-    for each in Server(Path()).app().routes:
+    for each in Server(tmp_path).app().routes:
         served.setdefault(each.path, set()).update(each.methods)
     # HEAD comes with GET by itself, and says something of its own of an upload alone
     assert {path: ways - {"HEAD"} for path, ways in served.items()} == {

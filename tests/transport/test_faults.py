@@ -18,6 +18,7 @@ from cobasis.errors import CertificateError, DiskError, RequestError, Unreachabl
 from cobasis.transport import client, server
 from cobasis.transport.certificate import Statement, certificate_at, make_certificate
 from cobasis.transport.inbox import Inbox, Sent
+from cobasis.transport.index import MOST_OPEN, Index, Uploads, forget_index
 from faults import BROKEN, FULL, at_call, calls_of, deaths
 from transport.serving import PARTIES, STEP, free_port
 
@@ -128,6 +129,10 @@ def test_two_clients_of_a_party_bring_one_file(world, file):
     assert arrived(world) == DATA
 
 
+def uploads(folder):
+    return Uploads(folder / "icu.toml", Index(folder))
+
+
 def deliver(inbox):
     """What the server does to the disk for a file in two parts."""
     inbox.begin(SENT, length=len(DATA))
@@ -142,7 +147,7 @@ def deliver(inbox):
 
 
 def test_a_file_is_named_after_it_is_on_the_disk_and_its_name_is_before_anybody_hears(in_memory):
-    inbox = Inbox(in_memory / "icu.toml")
+    inbox = uploads(in_memory)
     made = [name for name, path in calls_of(lambda: deliver(inbox)) if SENT.digest in path.name]
     folder = [name for name, path in calls_of(lambda: deliver(inbox), counts=lambda *_: True)]
     assert made[-2:] == ["fsync", "replace"]
@@ -154,7 +159,7 @@ def test_a_file_is_named_after_it_is_on_the_disk_and_its_name_is_before_anybody_
 
 
 def test_whenever_the_server_dies_a_file_is_whole_or_goes_on(in_memory):
-    inbox, died = Inbox(in_memory / "icu.toml"), []
+    inbox, died = uploads(in_memory), []
     place = inbox.place(SENT)
     for when, _ in deaths(lambda: deliver(inbox)):
         died.append(when)
@@ -298,7 +303,7 @@ def test_a_disk_that_was_full_for_a_moment_is_tried_again(served, monkeypatch):
 
 
 def test_a_part_that_never_came_goes_by_itself(in_memory):
-    inbox = Inbox(in_memory / "icu.toml")
+    inbox = uploads(in_memory)
     inbox.begin(SENT, length=9)
     [part] = inbox.folder.glob("*/*")
     inbox.prune(secrets=False)
@@ -306,6 +311,46 @@ def test_a_part_that_never_came_goes_by_itself(in_memory):
     os.utime(part, (0, 0))
     inbox.prune(secrets=False)
     assert not part.exists()
+
+
+def half(inbox):
+    inbox.begin(SENT, length=len(DATA))
+    with inbox.grow(SENT, offset=0)[0] as part:
+        part.write(DATA[:1000], offset=0)
+
+
+def test_an_index_that_is_gone_is_made_from_the_files_and_a_broken_one_by_rebuild(in_memory):
+    half(uploads(in_memory))
+    forget_index(in_memory)
+    inbox = uploads(in_memory)
+    assert inbox.state(SENT).n_bytes == 1000
+    deliver(inbox)
+    index = in_memory / ".server" / "index.sqlite"
+    for each in index.parent.glob("index.sqlite-*"):
+        each.unlink()
+    index.write_bytes(b"no index" * 1000)
+    with pytest.raises(DiskError, match="serve --rebuild"):
+        uploads(in_memory)
+    forget_index(in_memory)
+    inbox = uploads(in_memory)
+    others = [Sent(party="north", what="1-upload", digest=f"{k:064x}") for k in range(MOST_OPEN)]
+    for each in others[1:]:
+        inbox.begin(each, length=9)
+    with pytest.raises(RequestError, match="has 4 files"):  # the one that waits for the worker, too
+        inbox.begin(others[0], length=9)
+    shutil.rmtree(inbox.folder)
+    assert inbox.begin(others[0], length=9).n_bytes == 0
+
+
+def test_a_part_that_a_backup_put_back_goes_on_though_the_index_does_not_know_it(tmp_path):
+    before, inbox = uploads(tmp_path / "before"), uploads(tmp_path)
+    half(before)
+    shutil.copytree(before.folder, inbox.folder)
+    assert inbox.state(SENT) is None
+    inbox.begin(SENT, length=len(DATA))
+    assert inbox.state(SENT).n_bytes == 1000
+    deliver(inbox)
+    assert inbox.place(SENT).read_bytes() == DATA
 
 
 @pytest.mark.usefixtures("quickly")

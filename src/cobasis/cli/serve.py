@@ -19,6 +19,7 @@ from cobasis.keys.identity import Identity, names
 from cobasis.models import needing
 from cobasis.transport.certificate import make_certificate
 from cobasis.transport.inbox import STATEMENTS, log_to_stderr
+from cobasis.transport.index import forget_index
 from cobasis.transport.worker import Worker
 
 _EVERY = 1.0  # seconds between the worker's looks into the folder
@@ -37,11 +38,13 @@ def serve(
     only: Annotated[
         Literal["web", "worker"] | None, Option(help="One half, where they run apart.")
     ] = None,
+    rebuild: Annotated[bool, Option("--rebuild", help="Make the index anew.")] = False,
 ) -> None:
     """Serve all rounds in a folder whose agreement names a server, until Ctrl-C.
 
     Two processes: one answers the world and has no key; one has the analyst's key and no port.
-    It receives what comes, ends exchanges, and writes replies. Everything is files in the folder.
+    It receives what comes, ends exchanges, and writes replies. Everything is files in the folder;
+    an index of them is made where there is none, as after --rebuild.
 
     Example: cobasis serve rounds --listen 0.0.0.0:8443
     """
@@ -50,6 +53,8 @@ def serve(
     if not folder.is_dir():
         raise OptionError(f"'{folder}' is no folder. Give the one where the agreements lie.")
     log_to_stderr()
+    if rebuild:
+        forget_index(folder)
     if certificate is None or certificate_key is None:
         hosts = ["localhost", socket.gethostname()]
         certificate, certificate_key = make_certificate(folder / STATEMENTS, hosts)

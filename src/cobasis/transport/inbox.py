@@ -1,8 +1,8 @@
 """The rounds of a served folder, and their inboxes: files whose names say what they are.
 
-There is no index beside them. ``north/1-upload~<sha256>~<bytes>.part`` is on its way, and as long
-as what has come of it; without the end it is whole and waits for the worker; ``.json`` is what the
-worker said of it. So nothing can disagree with the files, or has to be made anew from them.
+``north/1-upload~<sha256>~<bytes>.part`` is on its way, and as long as what has come of it; without
+the end it is whole and waits for the worker; ``.json`` is what the worker said of it. So the index
+(`cobasis.transport.index`) can be made anew from names.
 """
 
 import json
@@ -26,17 +26,10 @@ from cobasis.bundle.agreement_file import (
     sealed_path,
     stem_of,
 )
-from cobasis.disk.lock import Lock
 from cobasis.disk.whole import (
     PART,
     Stamp,
-    file_digest,
-    make_folder,
-    move_whole,
-    read_whole,
     remove_tree,
-    require_room,
-    settle_names,
     stamp_of,
     write_whole,
 )
@@ -52,15 +45,13 @@ SECRET = "secret."  # noqa: S105 -- a name's beginning
 """Begins what a consortium secret is called: brought, by whom it is for; fetched, by its maker,
 or without a name, the newest of anybody's."""
 
-MOST_OPEN = 4  # so many files of one kind a party may have on their way, or waiting
-
 STATEMENTS, STATEMENT = ".server", ".statement"
 """The folder beside the rounds of the certificate and of what analysts signed about it."""
 
 REFUSED = {"refused", "passed over"}  # verdicts by which a file was not taken
 
 _WEEKS = 14 * 24 * 3600
-_VERDICT, _JOINT = ".json", "~"
+VERDICT, JOINT, DIGEST = ".json", "~", "[0-9a-f]{64}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,14 +59,6 @@ class Sent:
     party: str
     what: str
     digest: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class State:
-    n_bytes: int
-    length: int
-    whole: bool
-    verdict: dict[str, Any] | None = None  # the worker's, once it has looked
 
 
 def most_bytes(agreement: Agreement, *, party: str, what: str) -> int:
@@ -89,85 +72,11 @@ def most_bytes(agreement: Agreement, *, party: str, what: str) -> int:
     raise RequestError(f"'{what[:100]}' is nothing that a party sends in this round.", status=404)
 
 
-def _locked(path: Path) -> Lock:
-    return Lock(path, what=f"'{path}'")
-
-
 class Inbox:
     """The inbox of one round, ``icu.inbox`` beside ``icu.toml``."""
 
     def __init__(self, agreement: Path) -> None:
         self.folder = inbox_of(agreement)
-
-    def state(self, sent: Sent) -> State | None:
-        # in the order in which names follow each other, so that none is missed between two looks
-        whole = self.place(sent)
-        part = next(whole.parent.glob(f"{whole.name}{_JOINT}*{PART}"), None)
-        if part is not None:
-            length = int(part.name.removesuffix(PART).rpartition(_JOINT)[2])
-            with suppress(DiskError):  # it has got its name meanwhile
-                return State(n_bytes=stamp_of(part).size, length=length, whole=False)
-        with suppress(DiskError):
-            n_bytes = stamp_of(whole).size
-            return State(n_bytes=n_bytes, length=n_bytes, whole=True)
-        with suppress(DiskError):
-            verdict = json.loads(read_whole(self.place(sent, _VERDICT)))
-            n_bytes = verdict.pop("bytes")
-            return State(n_bytes=n_bytes, length=n_bytes, whole=True, verdict=verdict)
-        return None
-
-    def begin(self, sent: Sent, *, length: int) -> State:
-        if found := self.state(sent):
-            if found.whole:  # whoever gave it its name may have died before this
-                settle_names(self.folder / sent.party)
-            return found
-        make_folder(self.folder / sent.party)
-        of_kind = (self.folder / sent.party).glob(f"{sent.what}{_JOINT}*")
-        n_open = sum(each.suffix != _VERDICT for each in of_kind)
-        if n_open >= MOST_OPEN:
-            raise RequestError(
-                f"'{sent.party}' has {n_open} files of kind '{sent.what}' here. Wait until the "
-                "worker has looked; parts that stop go after two weeks.",
-                status=429,
-            )
-        require_room(self.folder, length, what="this file")
-        with _locked(self.place(sent, f"{_JOINT}{length}{PART}")):
-            return State(n_bytes=0, length=length, whole=False)
-
-    def known(self, sent: Sent) -> State:
-        if state := self.state(sent):
-            return state
-        raise RequestError("no such file was begun. Begin it.", status=404)
-
-    def grow(self, sent: Sent, *, offset: int) -> tuple[Lock, int]:
-        """Open what has come of a file, and say how long it will be; nobody else can meanwhile."""
-        state = self.known(sent)
-        here = state.n_bytes
-        if not state.whole:
-            file = _locked(self.place(sent, f"{_JOINT}{state.length}{PART}"))
-            if (here := file.n_bytes) == offset:
-                return file, state.length
-            file.release()
-        raise RequestError(
-            f"{here:,} bytes of this file are here, and what comes begins behind {offset:,}. Go on "
-            "from where it stands.",
-            status=409,
-        )
-
-    def finish(self, sent: Sent, file: Lock, *, digest: str | None) -> None:
-        found = digest or file_digest(file.path)
-        if found != sent.digest:
-            remove_tree(file.path)
-            raise RequestError(
-                f"what came has the SHA-256 {found[:16]}, and was announced as {sent.digest[:16]}. "
-                "It is deleted here. Send it again from its beginning."
-            )
-        file.settle()
-        move_whole(file.path, self.place(sent))
-        for older in file.path.parent.glob(f"{sent.what}{_JOINT}*"):
-            # of an earlier text of the agreement; nobody gets it any more
-            if sent.what.startswith(SECRET) and older not in {self.place(sent), file.path}:
-                remove_tree(older)
 
     def prune(self, *, secrets: bool) -> None:
         """Delete parts that nobody went on with for two weeks; secrets, where all have theirs."""
@@ -181,27 +90,27 @@ class Inbox:
 
     def waiting(self, *, secrets: bool = False) -> Iterator[tuple[Sent, Path]]:
         """Yield what is whole and nobody has looked at, or the secrets that parties may fetch."""
-        for path in sorted(self.folder.glob(f"*/*{_JOINT}*")):
-            what, _, digest = path.name.partition(_JOINT)
+        for path in sorted(self.folder.glob(f"*/*{JOINT}*")):
+            what, _, digest = path.name.partition(JOINT)
             # no part, verdict, or copy that a backup has left
-            if re.fullmatch("[0-9a-f]{64}", digest) and what.startswith(SECRET) == secrets:
+            if re.fullmatch(DIGEST, digest) and what.startswith(SECRET) == secrets:
                 yield Sent(party=path.parent.name, what=what, digest=digest), path
 
     def secret(self, party: str, *, of: str = "*") -> Path | None:
         """Return the newest secret that one party, or anybody, sealed to another."""
         # many ask for it at once, again and again: what others left is not looked at
-        found = self.folder.glob(f"{of}/{SECRET}{party}{_JOINT}*")
-        whole = (path for path in found if path.suffix not in {PART, _VERDICT})
+        found = self.folder.glob(f"{of}/{SECRET}{party}{JOINT}*")
+        whole = (path for path in found if path.suffix not in {PART, VERDICT})
         return max(whole, key=lambda path: path.stat().st_mtime_ns, default=None)
 
     def judge(self, sent: Sent, **verdict: str) -> None:
         path = self.place(sent)
         told = canonical_json({**verdict, "bytes": path.stat().st_size})
-        write_whole(self.place(sent, _VERDICT), told)
+        write_whole(self.place(sent, VERDICT), told)
         remove_tree(path)
 
     def place(self, sent: Sent, end: str = "") -> Path:
-        return self.folder / sent.party / f"{sent.what}{_JOINT}{sent.digest}{end}"
+        return self.folder / sent.party / f"{sent.what}{JOINT}{sent.digest}{end}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,12 +148,15 @@ _READING = Turn()
 
 def rounds(folder: Path) -> list[Served]:
     """Return the rounds whose agreement names a server."""
-    found = []
-    with _READING:  # at a start many ask at once, and one reads
-        for path in agreements(folder):
-            with suppress(DiskError):  # gone meanwhile, or a link to nothing
-                found.append(_served(path, stamp_of(path)))
+    found = map(served_at, agreements(folder))
     return [each for each in found if each is not None]
+
+
+def served_at(path: Path) -> Served | None:
+    # at a start many ask at once, and one reads; a file may be gone, or a link to nothing
+    with _READING, suppress(DiskError):
+        return _served(path, stamp_of(path))
+    return None
 
 
 @lru_cache(maxsize=1000)

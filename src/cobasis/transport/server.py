@@ -28,16 +28,15 @@ from cobasis.disk.lock import Lock
 from cobasis.disk.whole import known_digest, read_whole
 from cobasis.errors import AnotherRunError, ClockError, CobasisError, DiskError, RequestError
 from cobasis.transport.inbox import (
+    DIGEST,
     LOG,
     STATEMENT,
     STATEMENTS,
-    Inbox,
     Sent,
     Served,
-    State,
     most_bytes,
-    rounds,
 )
+from cobasis.transport.index import Index, State, Uploads
 from cobasis.transport.mailbox import SLOTS, Mailbox
 from cobasis.transport.wire import (
     FILE,
@@ -109,7 +108,7 @@ def _problem(error: CobasisError) -> Response:
 class Server:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._mailbox = Mailbox(folder)
+        self._mailbox, self._index = Mailbox(folder), Index(folder)
 
     def app(self) -> Starlette:
         file, mail = "/rounds/{round}/{what}", "/invites/{address}/{slot}"
@@ -147,7 +146,7 @@ class Server:
         if length > most:
             told = f"the file has {length:,} bytes, and {most:,} are taken of this kind."
             raise RequestError(f"{told} Look whether it is the right file.", status=413)
-        last, inbox = is_last(headers.get("upload-complete")), Inbox(visit.round.path)
+        last, inbox = is_last(headers.get("upload-complete")), self._uploads(visit)
         state = await run_sync(lambda: inbox.begin(sent, length=length))
         if last and not state.whole and not state.n_bytes:
             _require_type(request, FILE)
@@ -156,8 +155,8 @@ class Server:
 
     async def upload(self, request: Request) -> Response:
         visit = await self._visit(request)
-        sent, inbox = visit.sent(request.path_params["digest"]), Inbox(visit.round.path)
-        if not re.fullmatch("[0-9a-f]{64}", sent.digest):
+        sent, inbox = visit.sent(request.path_params["digest"]), self._uploads(visit)
+        if not re.fullmatch(DIGEST, sent.digest):
             raise nobody()
         if visit.method == "PATCH":
             _require_type(request, PARTIAL)
@@ -200,8 +199,8 @@ class Server:
 
     async def _visit(self, request: Request) -> _Visit:
         """Return who asks about which round; one answer for all who may not."""
-        every, digest = await run_sync(rounds, self.folder), request.path_params["round"]
-        if (served := next((each for each in every if each.digest == digest), None)) is None:
+        served = await run_sync(self._index.round, request.path_params["round"])
+        if served is None:
             raise nobody()
         path = bytes(request.scope["raw_path"]).decode("ascii", "replace")
         if request.url.query or "/rounds/" not in path:
@@ -220,7 +219,10 @@ class Server:
         await run_sync(lambda: served.refuse_revoked(party=party, brings=brings))
         return _Visit(round=served, party=party, what=what, method=method)
 
-    async def _grown(self, request: Request, inbox: Inbox, sent: Sent, *, offset: int) -> State:
+    def _uploads(self, visit: _Visit) -> Uploads:
+        return Uploads(visit.round.path, self._index)
+
+    async def _grown(self, request: Request, inbox: Uploads, sent: Sent, *, offset: int) -> State:
         told = digest_in(request.headers.get("content-digest", ""))
         last = is_last(request.headers.get("upload-complete"))
         file, length = await run_sync(lambda: inbox.grow(sent, offset=offset))

@@ -18,6 +18,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from cobasis.errors import CobasisError
 from cobasis.transport.inbox import log_to_stderr
 from cobasis.transport.server import Server
 
@@ -115,8 +116,12 @@ def _answer(folder: str, host: str, port: str, certificate: str, key: str, *besi
     constants.FLOW_CONTROL_HIGH_WATER_SSL_READ = 32  # type: ignore[misc]  # KiB
     if beside:
         Thread(target=_end_with_worker, daemon=True).start()
+    try:
+        app = Server(Path(folder)).app()
+    except CobasisError as error:
+        sys.exit(str(error))
     config = uvicorn.Config(
-        Server(Path(folder)).app(),
+        app,
         host=host,
         port=int(port),
         ssl_certfile=certificate,
