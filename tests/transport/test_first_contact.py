@@ -2,14 +2,16 @@
 
 import re
 from contextlib import chdir
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from cli.round_by_commands import Typed, write_table
-from cobasis.errors import RequestError, UnreachableError
+from cobasis.errors import CertificateError, RequestError, UnreachableError
 from cobasis.keys.identity import Identity
+from cobasis.protocol.agreement import moment_text
 from cobasis.transport import client
-from cobasis.transport.certificate import make_certificate
+from cobasis.transport.certificate import certificate_at, make_certificate, pin_of
 from cobasis.transport.client import Post
 from cobasis.transport.invites import Code
 from cobasis.transport.mailbox import address_of, vouched
@@ -132,6 +134,25 @@ def test_what_an_invitation_takes(meeting):
             with pytest.raises(RequestError, match="ten times in a minute"):
                 post.bring("key", b"first")
             assert post.fetch("key") == b"first"
+
+
+def test_a_code_holds_the_certificates_pin_and_takes_no_older_one(meeting):
+    assert not meeting.code("south").pin
+    with meeting.serving():
+        assert "no pin" not in meeting.typed("agreement new icu.toml --invite south --yes").output
+        (meeting.root / "icu.invites").replace(meeting.listed)
+        meeting.said = meeting.typed.json("agreement new icu.toml --invite south --yes")
+        (meeting.root / "icu.invites").replace(meeting.listed)
+        shown, code = pin_of(certificate_at(meeting.certificate)), meeting.code("south")
+        assert code.pin == shown
+        with Post(code):
+            pass
+        later = code.model_copy(update={"pin": "0" * 64})
+        with pytest.raises(CertificateError, match="none that 'lab'"):
+            Post(later)
+        earlier = moment_text(datetime.now(UTC) + timedelta(days=13))
+        with Post(later.model_copy(update={"until": earlier})):  # one that was renewed since
+            pass
 
 
 def test_codes_that_ran_out_are_made_anew(meeting):

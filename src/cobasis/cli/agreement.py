@@ -41,6 +41,10 @@ from cobasis.protocol.enrolment import PublicIdentity, words_of
 from cobasis.transport.invites import Invitations
 from cobasis.transport.mailbox import INVITES
 
+_UNPINNED = (
+    "The server shows no certificate yet that the analyst has signed for, so the codes hold no pin."
+)
+
 _BY_COMMAND = {"parties", "enrolled", "analyst", "commitment"}
 """Fields that this command fills in, from .pub files and with the secret."""
 
@@ -249,6 +253,7 @@ def _show(
         "features": [each["name"] for each in features if "name" in each],
         "people": [picked(each, *PERSON) for each in people.everybody],
         "secrets": {each.name: author.secret(each.name) for each in sealed},
+        "pinned": all(each.pin for each in codes),
         "invited": {} if people.parties else {each.party: each.words() for each in codes},
     }
     lead = lead or f"Wrote {path}, of round '{told['round']}'."
@@ -269,6 +274,8 @@ def _lines(told: dict[str, Any], *, own: str | None, more: str, brought: bool) -
     if told["invited"]:
         yield "Give each party its code, over a channel of your own. It is good once, for 14 days:"
         yield from (f"  {party}: cobasis go {code} DATA" for party, code in told["invited"].items())
+        if not told["pinned"]:
+            yield from wrapped(_UNPINNED)
         codes = f"{stem_of(told['path'])}{INVITES}"
         yield from wrapped(f"Give {codes} to the analyst, who puts it into the folder it serves.")
         yield f"Next, when they have typed that: cobasis agreement new {told['path']} YOURS.pub"

@@ -94,12 +94,18 @@ def _name(host: str) -> x509.GeneralName:
 
 
 def believed(
-    told: Mapping[str, object], certificate: bytes, *, analyst: PublicIdentity, proxied: bool
+    told: Mapping[str, object],
+    certificate: bytes,
+    *,
+    analyst: PublicIdentity,
+    proxied: bool,
+    besides: Callable[[Statement], bool],
 ) -> x509.Certificate:
     """Return a server's certificate if the analyst has signed for it; CertificateError if not.
 
     `proxied`: a company's proxy shows a certificate of its own, so only that somebody signed is
-    looked at. Contents stay sealed and signed; the proxy sees names, times and sizes.
+    looked at. Contents stay sealed and signed; the proxy sees names, times and sizes. `besides` is
+    what else a statement has to meet.
     """
     shown, pin = None, "unreadable"
     with suppress(ValueError, UnsupportedAlgorithm):
@@ -110,7 +116,7 @@ def believed(
         with suppress(AgreementError, ValueError):
             made = Statement.from_text(canonical_json(each)[:SMALL_BYTES].decode())
             within = moment_of(made.since) - _APART <= now <= moment_of(made.until) + _APART
-            good = made.is_by(analyst) and within and made.analyst == analyst.name
+            good = made.is_by(analyst) and within and made.analyst == analyst.name and besides(made)
             if good and (proxied or made.pin == pin) and shown is not None:
                 return shown
     raise CertificateError(

@@ -22,7 +22,7 @@ from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.signatures import analyst_of
 from cobasis.strict_json import json_object
-from cobasis.transport.certificate import believed
+from cobasis.transport.certificate import Statement, believed, pin_of
 from cobasis.transport.inbox import REFUSED, SECRET
 from cobasis.transport.mailbox import Slot, address_of, data_in, vouched
 from cobasis.transport.wire import (
@@ -59,9 +59,15 @@ class Line:
     """A line to a server, whose other end is the analyst's by the analyst's own signature."""
 
     def __init__(
-        self, server: str, *, analyst: PublicIdentity, ca: Path | None, insist: bool = True
+        self,
+        server: str,
+        *,
+        analyst: PublicIdentity,
+        ca: Path | None,
+        insist: bool = True,
+        believes: Callable[[Statement], bool] = lambda _: True,
     ) -> None:
-        self.server, self._analyst, self._ca = server, analyst, ca
+        self.server, self._analyst, self._ca, self._believes = server, analyst, ca, believes
         self._pauses = _PAUSES if insist else ()
         self._client = _client(self._trusted())
 
@@ -176,7 +182,9 @@ class Line:
         (shown, told), statements = self._again(ask), dict[str, Any]()
         with suppress(ValueError):  # whoever that is
             statements = json_object(told)
-        certificate = believed(statements, shown, analyst=self._analyst, proxied=ca is not None)
+        how: Any = {"analyst": self._analyst, "proxied": ca is not None}
+        certificate = believed(statements, shown, **how, besides=self._believes)
+        self.pin = pin_of(certificate)
         if ca is not None:
             return look
         exact = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -282,7 +290,7 @@ class Remote(Line):
 
 class Post(Line):
     def __init__(self, code: "Code", *, ca: Path | None = None) -> None:
-        super().__init__(code.server, analyst=code.who, ca=ca)
+        super().__init__(code.server, analyst=code.who, ca=ca, believes=code.believes)
         self._token = bytes.fromhex(code.token)
         self._place = f"{code.server}/invites/{address_of(self._token)}"
 

@@ -18,13 +18,16 @@ from cobasis.errors import (
     DiskError,
     IdentityError,
     OptionError,
+    RemoteError,
     RequestError,
+    UnreachableError,
     WaitingError,
 )
 from cobasis.party_side.author import Authorship
-from cobasis.protocol.agreement import Moment, Server, moment_text
+from cobasis.protocol.agreement import Digest, Moment, Server, moment_of, moment_text
 from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, is_identity_name
 from cobasis.strict_json import IF_ANY
+from cobasis.transport.certificate import Statement
 from cobasis.transport.mailbox import INVITES, Invites, address_of
 
 PREFIX = "cobasis-invite-"
@@ -44,10 +47,20 @@ class Code(OneLine):
     analyst: str  # the public identity's text, whole
     token: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
     until: Annotated[Moment | Literal[""], IF_ANY] = ""  # older codes do not say
+    pin: Annotated[Digest | Literal[""], IF_ANY] = ""  # of the certificate; empty: none was shown
 
     @property
     def who(self) -> PublicIdentity:
         return PublicIdentity.from_text(self.analyst)
+
+    def believes(self, made: Statement) -> bool:
+        """Whether a certificate is the one that was shown when this code was made, or a later."""
+        # so one that was stolen before then is of no use, and one that is renewed since is
+        return made.pin == self.pin or not self.pin or moment_of(made.since) > self._made
+
+    @property
+    def _made(self) -> datetime:
+        return moment_of(self.until) - timedelta(days=_DAYS)
 
     def words(self) -> str:
         return PREFIX + base64.urlsafe_b64encode(self.text().encode()).decode().rstrip("=")
@@ -74,7 +87,14 @@ class Invitations:
 
     def invite(self, names: Iterable[str], *, server: str, analyst: PublicIdentity) -> Path:
         """Make a code for each name; return the file that the analyst's server has to have."""
-        stem, made = stem_of(self.author.path), []
+        from cobasis.transport.client import Line  # noqa: PLC0415 -- httpx, where nobody is invited
+
+        stem, made, pin = stem_of(self.author.path), [], ""
+        with (
+            suppress(UnreachableError, RemoteError),  # not served yet: the signature vouches alone
+            Line(server, analyst=analyst, ca=None, insist=False) as line,
+        ):
+            pin = line.pin
         until = moment_text(datetime.now(UTC) + timedelta(days=_DAYS))
         for name in dict.fromkeys(names):
             if not is_identity_name(name):
@@ -84,7 +104,7 @@ class Invitations:
                 )
             token = secrets.token_hex(_TOKEN_BYTES)
             told = {"party": name, "stem": stem, "server": server, "token": token, "until": until}
-            made.append(Code(**told, analyst=analyst.text()))
+            made.append(Code(**told, analyst=analyst.text(), pin=pin))
         make_folder(self.author.folder)
         write_whole(self._path, json.dumps([each.words() for each in made]).encode())
         hashes = [address_of(bytes.fromhex(each.token)) for each in made]
@@ -94,7 +114,7 @@ class Invitations:
 
     def keys(self) -> Iterator[PublicIdentity]:
         """Yield who came; WaitingError while somebody has not."""
-        from cobasis.transport.client import Post  # noqa: PLC0415 -- httpx, where nobody is invited
+        from cobasis.transport.client import Post  # noqa: PLC0415 -- as above
 
         away = []
         for code in self.codes():
