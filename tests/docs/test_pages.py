@@ -32,8 +32,8 @@ MAY_SAY_IT = {
     "docs/decisions/0012-noise-with-a-guarantee.md",
     "docs/decisions/0019-noise-on-sums.md",
     *(f"src/cobasis/protocol/{name}.py" for name in ("dp_terms", "sums_terms")),
-    *(f"src/cobasis/privacy/{name}.py" for name in ("discrete", "mechanism", "audit/subject")),
-    *(f"src/cobasis/privacy/audit/{name}.py" for name in ("report", "sums")),
+    *(f"src/cobasis/privacy/{name}.py" for name in ("discrete", "mechanism")),
+    "src/cobasis/party_side/checks.py",
 }
 """Where the guarantee of an agreement's [dp] section is made, explained or stated."""
 

@@ -12,14 +12,14 @@ from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.features.encoder import encode
 from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
+from cobasis.party_side.what_if import Setting, as_set
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.known_records import read_through
 from cobasis.privacy.attacks.scores import score_content, told_apart
 from cobasis.privacy.audit.attackers import colluded
 from cobasis.privacy.audit.counted import BITS, bits_agreed, bits_of_record, bits_sent, tried
 from cobasis.privacy.audit.policy import graded_bits
-from cobasis.privacy.audit.subject import Setting, Subject
-from cobasis.privacy.audit.what_if import as_set
+from cobasis.privacy.audit.subject import Subject
 from privacy.attacks.constructions import anchor, cancer, digits
 
 

@@ -12,9 +12,8 @@ from cobasis.errors import ApprovalError, AuditBlockedError
 from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import gathered
 from cobasis.party_side.approval import approve_audit, keep, read_audit
-from cobasis.party_side.audit import approve, audited
+from cobasis.party_side.audit import approve, audit, audited
 from cobasis.party_side.send import projected, send
-from cobasis.privacy.audit.report import audit
 from cobasis.protocol.enrolment import Approver
 from cobasis.vault.datasets import Forced
 from party_side.sites import frame, ready_from
@@ -44,9 +43,9 @@ def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch):
     seen = []
     monkeypatch.setattr("cobasis.party_side.audit.sample_size", lambda *_: 30)
 
-    def look(subject, **told):
-        seen.append((subject, told["facts"]))
-        return audit(subject, **told)
+    def look(subject, *told, about, **more):
+        seen.append((subject, about))
+        return audit(subject, *told, about=about, **more)
 
     monkeypatch.setattr("cobasis.party_side.audit.audit", look)
     ready = site.ready()
@@ -55,8 +54,8 @@ def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch):
         payload = open_payload(made.payload)
         whole, labels = payload.rows[:], payload.labels[:]
     looked(site)
-    (subject, facts), (again, _) = seen
-    assert (subject.n_rows, facts.n_rows) == (30, ready.rows.n_sent)
+    (subject, about), (again, _) = seen
+    assert (subject.n_rows, about["n_rows"]) == (30, ready.rows.n_sent)
     np.testing.assert_array_equal(subject.rows, again.rows)
     raw, back = gathered(ready.rows.sent), np.argsort(made.projection.order)
     places = [np.flatnonzero((raw == row).all(axis=1))[0] for row in subject.rows]

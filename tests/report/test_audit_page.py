@@ -1,15 +1,11 @@
 import re
 from dataclasses import replace
 
-import numpy as np
-
+from cobasis.party_side.what_if import Setting, settings_of
 from cobasis.privacy.audit.policy import Finding
-from cobasis.privacy.audit.report import audit
-from cobasis.privacy.audit.subject import Setting
-from cobasis.privacy.audit.what_if import settings_of
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.report.audit_page import MARKS, render_audit
-from privacy.attacks.constructions import ABOUT, cancer, facts, subject
+from privacy.attacks.constructions import audited, cancer, subject
 from protocol.consortium import agree
 
 MARKED = [
@@ -28,8 +24,7 @@ MARKED = [
 def test_the_page_is_in_one_order_complete_in_itself_and_promises_nothing():
     agreement, upload = agree(ConsortiumSecret(bytes(32))), subject(*cancer(100), n_components=5)
     settings = settings_of(upload, Setting(n_components=5, basis="svd"))
-    rng, told = np.random.default_rng(0), {"about": ABOUT, "settings": settings}
-    report = audit(upload, facts=facts(upload), rng=rng, **told)
+    report = audited(upload, settings=settings)
     text = render_audit(report, agreement, seal="b" * 64)
     places = [text.index(mark) for mark in MARKED]
     assert places == sorted(places)

@@ -26,12 +26,12 @@ from cobasis.party_side.audit import approve
 from cobasis.party_side.author import Authorship, issue
 from cobasis.party_side.session import forget
 from cobasis.party_side.worth import score
-from cobasis.privacy.audit.report import as_json, audit
+from cobasis.privacy.audit.report import as_json
 from cobasis.protocol import aligned
 from cobasis.tables.cells import dialect_of
 from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
 from party_side.sites import ENROLLED, FIELDS, NAMES, PEOPLE, Consortium, agreed, join
-from privacy.attacks.constructions import ABOUT, facts, subject
+from privacy.attacks.constructions import audited, subject
 from under_fault.checking import problems, sent, state
 
 MOST_SECONDS = 600
@@ -57,8 +57,7 @@ def site_at(folder):
 def _audited():
     rng = np.random.default_rng(0)
     some = subject(rng.normal(size=(12, 3)), n_components=2)
-    report = audit(some, facts=facts(some), about=ABOUT, rng=rng, settings=())
-    return Audited(told=as_json(report), salt=bytes(32))
+    return Audited(told=as_json(audited(some)), salt=bytes(32))
 
 
 def _secret(site):

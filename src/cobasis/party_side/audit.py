@@ -2,35 +2,40 @@
 
 import hashlib
 import tomllib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cobasis.algorithms.bases import BASES
 from cobasis.bundle.transcript import Fact, now
 from cobasis.bundle.uploads import Payload, open_payload
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.features.encoder import encoded_columns
-from cobasis.features.outcome import VALUE, part_of
+from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import gathered
+from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.approval import Audited, approved, keep
-from cobasis.party_side.preview import Ready, budget_of, labels_of, own_setting
+from cobasis.party_side.checks import checked, model_sentence, protected
+from cobasis.party_side.preview import Ready, labels_of
 from cobasis.party_side.send import Made, Projected, Proposed, Summed
 from cobasis.party_side.session import PartySession
-from cobasis.privacy.aggregate import tells_most
+from cobasis.party_side.sums_audit import audit_sums
+from cobasis.party_side.what_if import Setting, effects, settings_of
 from cobasis.privacy.attacks import Release
-from cobasis.privacy.audit.policy import POLICY
-from cobasis.privacy.audit.report import as_json, audit, audit_proposal
-from cobasis.privacy.audit.subject import Facts, Guarantee, Subject, sample_size
-from cobasis.privacy.audit.sums import Counted, SumsFacts, audit_sums
-from cobasis.privacy.audit.what_if import settings_of
-from cobasis.protocol.agreement import moment_text
-from cobasis.protocol.messages import Labels
+from cobasis.privacy.audit.attackers import findings
+from cobasis.privacy.audit.policy import POLICY, Finding
+from cobasis.privacy.audit.report import UNTESTED, AuditReport, as_json, first_of
+from cobasis.privacy.audit.subject import Subject, sample_size
+from cobasis.privacy.sensitivity import clip_rows
+from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.refusals import row_blocks
 from cobasis.protocol.secrets import check_public_rows
-from cobasis.protocol.sums_terms import layout_of, score_layout, terms_of
 from cobasis.vault.datasets import Forced
+
+_PSEUDONYMISED = "Pseudonymised personal data. Treat as personal data."
 
 Places = npt.NDArray[np.intp]
 
@@ -41,45 +46,114 @@ def audited(made: Made, *, sensitive: Collection[str] = (), compared: bool = Tru
     Other settings are compared, unless it is to be quick. The same rows are drawn, split and
     attacked in the same way each time, by a stream that follows from the vault's key.
     """
-    ready = made.ready
-    agreement, rows = ready.session.agreement, ready.rows
+    agreement = made.ready.session.agreement
     known = {*agreement.columns, *labels_of(agreement)}
     if unknown := sorted({*sensitive} - known):
         raise OptionError(
             f"{', '.join(unknown)} in --sensitive: round '{agreement.round_id}' has no such "
             f"column. Name some of {', '.join(sorted(known)[:20])}."
         )
-    about, told = _about(ready), None
-    if isinstance(made, Projected):
-        payload = open_payload(made.payload)
-        told = None if payload.labels is None else payload.labels[:]
-    facts = _facts(ready, told, sensitive)
+    return Audited(told=as_json(_report(made, sensitive=sensitive, compared=compared)))
+
+
+@one_blas_thread()
+def _report(made: Made, *, sensitive: Collection[str], compared: bool) -> AuditReport:
+    ready, about = made.ready, _about(made.ready)
+    agreement, n_rows = ready.session.agreement, ready.rows.n_sent
     if isinstance(made, Summed):
-        return Audited(told=as_json(audit_sums(_sums_facts(made), facts, about=about)))
+        return audit_sums(made, about=about)
     if isinstance(made, Proposed):
-        shape = agreement.n_features, made.proposal.image.shape[1]
-        return Audited(told=as_json(audit_proposal(facts, about=about, shape=shape)))
+        return _of_proposal(made, about=about)
     # keyed, so whoever has not the vault's key learns nothing of rows; sorted, so one however
     # the table is
     marks = ready.choice.asked.rows
     seed = hashlib.sha256(b"cobasis/audit/1/sample" + marks.astype("<u8").tobytes()).digest()
     rng = np.random.default_rng(int.from_bytes(seed, "big"))
-    size = sample_size(rows.n_sent, agreement.n_features)
-    places = np.sort(rng.permutation(rows.n_sent)[:size])
-    subject, own = _subject(made, payload, places, sensitive), own_setting(agreement)
+    places = np.sort(rng.permutation(n_rows)[: sample_size(n_rows, agreement.n_features)])
+    payload = open_payload(made.payload)
+    subject, own = _subject(made, payload, places, sensitive), Setting.of(agreement)
+    checks = checked(
+        agreement,
+        ready.choice,
+        image=payload.anchor_image[:].astype(np.float64),
+        sent=None if payload.labels is None else payload.labels[:],
+        sensitive=sensitive,
+        guarantee=ready.preview.guarantee,
+    )
     sizes = (own.n_components,) * agreement.tabular  # takes all columns
     settings = settings_of(subject, own, sizes=sizes) if compared else ()
-    found = audit(subject, facts=facts, about=about, rng=rng, settings=settings)
-    return Audited(told=as_json(found))
+    return audit(subject, agreement, checks=checks, about=about, rng=rng, settings=settings)
 
 
-def _about(ready: Ready) -> dict[str, str]:
+def audit(
+    subject: Subject,
+    agreement: Agreement,
+    *,
+    checks: tuple[Finding, ...],
+    about: Mapping[str, Any],
+    rng: np.random.Generator,
+    settings: tuple[Setting, ...],
+) -> AuditReport:
+    # Chen and Liu, "Privacy preserving data classification with rotation perturbation", ICDM 2005;
+    # Imakura et al., arXiv:2208.14611.
+    seed, terms, n_rows = int(rng.integers(2**32)), agreement.dp, about["n_rows"]
+    found = findings(subject, seed=seed, rng=rng)
+    helped, alone, _, known = (each.words for each in found[:4])  # of P3 the basis leaked
+    measured = effects(subject, settings=settings, task=agreement.task, seed=seed)
+    untested = list(UNTESTED)
+    if not subject.sensitive:
+        untested.insert(0, "What is inferred of a sensitive column: name one with --sensitive.")
+    if left := n_rows - subject.n_rows:
+        untested.insert(0, f"{left:,} of {n_rows:,} rows: the others were drawn at random.")
+    return AuditReport(
+        about={**about, "n_sampled": subject.n_rows, "n_components": subject.n_components},
+        verdict="pseudonymised" if terms is None else "differentially-private",
+        verdict_words=_PSEUDONYMISED if terms is None else protected(terms, "features only"),
+        sentences=(helped, alone, known, model_sentence(agreement)),
+        findings=(*found, *checks),
+        effects=measured,
+        first=first_of(measured, task=agreement.task),
+        untested=tuple(untested),
+    )
+
+
+def _of_proposal(made: Proposed, *, about: Mapping[str, Any]) -> AuditReport:
+    """Check a proposal before it leaves; no row does."""
+    agreement, n_directions = made.ready.session.agreement, made.proposal.image.shape[1]
+    image, n_rows = np.eye(agreement.n_features, n_directions), about["n_rows"]
+    weights = ", and how much each weighs" if BASES[agreement.basis].weighted else ""
+    helped = (
+        "If one partner helps the analyst, your directions are known exactly; beside another "
+        "proposal of nearly the same people they show who came or went."
+    )
+    return AuditReport(
+        about={**about, "n_components": n_directions},
+        verdict="pseudonymised",
+        verdict_words=_PSEUDONYMISED,
+        sentences=(
+            f"No row leaves: {n_directions:,} directions of {n_rows:,} rows do.",
+            f"The analyst, acting alone, learns their angles to the other parties'{weights}.",
+            helped,
+            model_sentence(agreement),
+        ),
+        findings=checked(agreement, made.ready.choice, image=image, sent=None),
+        untested=("What rows give away: the upload, in which they leave, is audited.", *UNTESTED),
+    )
+
+
+def _about(ready: Ready) -> dict[str, str | int]:
     agreement, rows = ready.session.agreement, ready.rows
     mapping, vault = ready.session.round.mapping(), ready.session.vault
     # of other rounds: a send that was killed goes on with its approval
     entries, own = zip(vault.history(), vault.heads(), strict=True), agreement.digest().hex()
     heads = ["", *(head for entry, head in entries if entry.agreement != own)]
+    projected = {"basis": agreement.basis, "anchor": agreement.anchor}
+    n_rows = len(ready.choice.asked.rows)
     return {
+        **({} if agreement.sums else projected),
+        "n_rows": n_rows,
+        "n_sampled": n_rows,
+        "n_features": agreement.n_features,
         "party": ready.session.name,
         "round_id": agreement.round_id,
         "agreement": agreement.digest().hex(),
@@ -98,42 +172,12 @@ def _about(ready: Ready) -> dict[str, str]:
     }
 
 
-def _sums_facts(made: Summed) -> SumsFacts:
-    agreement, rows = made.ready.session.agreement, made.ready.rows
-    terms, others = terms_of(agreement), len(made.party.participants) - 1
-    n_rows, layout = rows.n_sent, layout_of(agreement)
-    counted: Counted = ""
-    if made.ready.exchange.held:
-        counted = "scores"
-    elif agreement.task == "table":
-        counted = "table"
-    elif made.party.small_cells is not None:
-        counted = "times" if agreement.outcome and agreement.outcome.grid else "words"
-    # each group of a table has sums of its own
-    widths = (layout.n_words,) if counted == "table" else layout.n_features
-    common = made.party.common or (1.0,) * len(widths)
-    least = terms.least_rows
-    if made.ready.exchange.held:  # the others' may be zeros
-        n_rows, widths, least = rows.n_held, (score_layout(agreement).n_words,), 0
-        common = (1.0,)
-    most_told = tells_most(widths, common)
-    return SumsFacts(
-        n_rows=n_rows,
-        n_features=widths[most_told],
-        common=common[most_told],
-        n_parties=others + 1,
-        least=n_rows + others * least,
-        small_cells=made.party.small_cells,
-        counted=counted,
-    )
-
-
 def _subject(
     made: Projected, payload: Payload, places: Places, sensitive: Collection[str]
 ) -> Subject:
     """Return the sampled people: their rows, and what stands of them in the upload's file."""
     session, rows = made.ready.session, made.ready.rows
-    agreement, budget = session.agreement, budget_of(session.agreement)
+    agreement, terms = session.agreement, session.agreement.dp
     sent = np.argsort(made.projection.order)[places]  # where each of them stands in the upload
     released, first = np.empty((len(sent), payload.rows.shape[1])), 0
     for block in row_blocks(payload):
@@ -142,59 +186,24 @@ def _subject(
         first += len(block)
     raw = gathered(rows.sent, places)
     labels = part_of(rows.sent.labels())
-    told = None if payload.labels is None else part_of(payload.labels[:])
+    told, clipped = None if payload.labels is None else part_of(payload.labels[:]), None
+    if terms is not None:
+        clipped = clip_rows(raw, radius=terms.radius, centre=terms.centre or None)
     return Subject(
         rows=raw,
-        release=Release(
-            rows=released,
-            anchor_image=payload.anchor_image[:].astype(np.float64),
-            labels=None if told is None else told[sent],
-        ),
+        release=Release(rows=released, labels=None if told is None else told[sent]),
         basis=made.projection.basis.project(np.eye(agreement.n_features)),
         labels=None if labels is None else labels[places],
         features=agreement.features,
         precision=agreement.precision,
-        noisy=budget is not None,
+        noisy=terms is not None,
         sensitive={
             each.name: raw[:, at]
             for at, each in enumerate(encoded_columns(agreement.features))
             if each.feature.name in sensitive
         },
         public_rows=check_public_rows(made.ready.public_rows, agreement, party=session.name),
-        clipped=None if budget is None else budget.clipped(raw),
-    )
-
-
-def _facts(ready: Ready, told: Labels | None, sensitive: Collection[str]) -> Facts:
-    agreement, choice, guarantee = ready.session.agreement, ready.choice, None
-    terms, classified = agreement.dp, agreement.task == "classification"
-    value, event, treatment = (
-        () if part is None else tuple(map(int, np.unique(np.asarray(part), return_counts=True)[1]))
-        for part in (part_of(told, role) for role in (VALUE, "event", "treatment"))
-    )
-    if terms is not None:
-        guarantee = Guarantee(
-            epsilon=terms.epsilon,
-            delta=terms.delta,
-            statement=ready.preview.guarantee,
-            labels="public by declaration" if terms.labels == "public" else "randomised response",
-        )
-    return Facts(
-        n_rows=ready.rows.n_sent,
-        anchor=agreement.anchor,
-        basis=agreement.basis,
-        task=agreement.task,
-        models=agreement.allowed_models,
-        class_counts=value if classified else (),
-        marked_counts=(*event, *treatment),
-        times_alone=value.count(1) / sum(value) if event else None,
-        sensitive_label=not {*labels_of(agreement)}.isdisjoint(sensitive),
-        span=choice.span,
-        added=None if choice.changes is None else choice.changes.added,
-        gone=None if choice.changes is None else choice.changes.gone,
-        renamed=choice.renamed,
-        n_uploads=0 if choice.dataset is None else len(choice.dataset.history),
-        guarantee=guarantee,
+        clipped=clipped,
     )
 
 

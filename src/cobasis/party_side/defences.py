@@ -19,13 +19,14 @@ from cobasis.models import MODELLESS
 from cobasis.models.passes import Labels
 from cobasis.models.trainer import train
 from cobasis.party_side.draft import components_for
-from cobasis.party_side.preview import BYTES, own_setting
+from cobasis.party_side.preview import BYTES
 from cobasis.party_side.rows import public_rows_in, refuse_mapping
 from cobasis.party_side.sums_draft import waves_of
+from cobasis.party_side.what_if import Setting, planned
 from cobasis.privacy.aggregate import OFTEN, light_of, tells_most
 from cobasis.privacy.attacks import Release as Projected
+from cobasis.privacy.audit.report import Effect
 from cobasis.privacy.audit.subject import Subject, sample_size
-from cobasis.privacy.audit.what_if import Effect, planned
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import figure_of
@@ -97,11 +98,7 @@ def priced(
         features=agreement.features,
         public_rows=shown,
     )
-    effects, told = planned(
-        people,
-        own=own_setting(agreement),
-        task=agreement.task,
-    )
+    effects, told = planned(people, own=Setting.of(agreement), task=agreement.task)
     return Priced(effects=effects, told=told, n_rows=n_rows, n_sampled=len(some), releases=beside)
 
 

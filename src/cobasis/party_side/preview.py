@@ -3,9 +3,8 @@
 import hashlib
 import json
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,6 @@ from cobasis.models import UNSCORED
 from cobasis.party_side.rows import Findings, PartyRows, public_rows_in, unlike
 from cobasis.party_side.session import PartySession
 from cobasis.privacy.aggregate import GREEN
-from cobasis.privacy.audit.subject import Budget, Setting
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.rows_terms import others_of
@@ -250,21 +248,3 @@ def labels_of(agreement: Agreement) -> list[str]:
     """Return the names of the columns that leave beside the rows, as they are."""
     beside = () if agreement.outcome is None else agreement.outcome.columns.values()
     return [name for name in (agreement.label, *beside) if name]
-
-
-def own_setting(agreement: Agreement) -> Setting:
-    return Setting(
-        n_components=agreement.n_components,
-        basis=agreement.basis,
-        budget=budget_of(agreement),
-        precision=agreement.precision,
-    )
-
-
-def budget_of(agreement: Agreement) -> Budget | None:
-    terms = agreement.dp
-    if terms is None:
-        return None
-    shared = {each.name for each in fields(Budget)} - {"n_classes"}
-    told: dict[str, Any] = {name: getattr(terms, name) for name in shared}
-    return Budget(**told, n_classes=len(agreement.classes))

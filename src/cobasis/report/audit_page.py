@@ -1,20 +1,17 @@
 """An audit as an HTML page, which an officer files, and the price of each defence as a table."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cobasis.algorithms.readable import Table
 from cobasis.features.contract import CategoryFeature, NumericFeature, columns_in
 from cobasis.party_side.audit import OWN
 from cobasis.privacy.audit.policy import COLLUSION, per_cent
-from cobasis.privacy.audit.report import AuditReport
+from cobasis.privacy.audit.report import AuditReport, Effect
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import Record
 from cobasis.protocol.signatures import Approval
 from cobasis.report.pages import template
-
-if TYPE_CHECKING:
-    from cobasis.privacy.audit.what_if import Effect
 
 _LISTED = 60
 
@@ -118,7 +115,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_LISTED]) + more
 
 
-def table_of(effects: "Sequence[Effect]", *, task: str) -> tuple[Table, str]:
+def table_of(effects: Sequence[Effect], *, task: str) -> tuple[Table, str]:
     """Return settings beside the first one as a table, and what its columns mean."""
     now = effects[0]
     titles = ["setting", "rebuilt", "whole", "alone", "leaked"]
@@ -140,7 +137,7 @@ def table_of(effects: "Sequence[Effect]", *, task: str) -> tuple[Table, str]:
     return Table(header=tuple(titles), rows=rows), about
 
 
-def _cells(effect: "Effect") -> list[str]:
+def _cells(effect: Effect) -> list[str]:
     alone = "-" if effect.alone is None else per_cent(effect.alone)
     worth = effect.accuracy, effect.accuracy_least, effect.accuracy_most
     told = [f"{100 * each:.0f}" for each in worth if each is not None]

@@ -31,9 +31,6 @@ Fingerprints = npt.NDArray[np.uint64]  # of a table's rows; a row that occurs tw
 Span = Literal["fresh", "kept", "forced"]
 """What a basis is: new, stored, or new though some rows were uploaded before."""
 
-FEW = 10
-"""So few rows that came or went stand out between two uploads, and are told apart one by one."""
-
 _FOLDER, _PRINTS = "datasets", ("last", "earlier", "people")
 _PEOPLE = 2
 
@@ -46,11 +43,6 @@ class Changes:
     same: int
     added: int
     gone: int  # a row with one corrected cell is gone and added
-
-    @property
-    def few(self) -> bool:
-        """Whether 1 to 10 rows came, or 1 to 10 went: who they are shows between the uploads."""
-        return 0 < self.added <= FEW or 0 < self.gone <= FEW
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,11 +13,15 @@ from aligners import haar, key_of, make_anchor, principal_cosines
 from cobasis import ODC, align
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models.trainer import TrainedModel
+from cobasis.party_side.audit import audit
+from cobasis.party_side.checks import checked
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.scores import told_apart
 from cobasis.privacy.audit.policy import POLICY
-from cobasis.privacy.audit.subject import Facts, Guarantee, Subject
+from cobasis.privacy.audit.subject import Subject
+from cobasis.vault.datasets import Asked, Choice
 from models.chains import principal_axes
+from protocol.consortium import NONE, SEEDED, agree
 
 
 @cache
@@ -65,24 +69,25 @@ def subject(rows, labels=None, *, n_components, seed=0, noise=0.0):
     return Subject(rows=rows, release=replace(release, rows=blurred), basis=basis, labels=labels)
 
 
-def facts(upload, **changes):
-    labels = () if upload.classes is None else upload.classes
-    counts = tuple(np.unique(labels, return_counts=True)[1].tolist())
-    told = Facts(
-        n_rows=upload.n_rows,
-        anchor="isometric",
-        basis="svd",
-        task="classification" if counts else "representation",
-        models=("logistic",) if counts else (),
-        class_counts=counts,
-    )
-    return replace(told, **changes)
+def agreed(upload, **changes):
+    """What could be agreed on where an upload is made, as far as an audit asks."""
+    task = NONE if upload.classes is None else {"model": "logistic"}
+    return agree(SEEDED, **{**task, **changes})
 
 
-GUARANTEE = Guarantee(
-    epsilon=8, delta=1e-6, statement="differential privacy, epsilon 8", labels="randomised response"
-)
+def audited(upload, *, seed=0, settings=(), n_rows=None, **changes):
+    agreement, size = agreed(upload, **changes), n_rows or upload.n_rows
+    asked = Asked(message="upload", rows=np.arange(size, dtype=np.uint64), shape=upload.basis.shape)
+    choice, sent = Choice(asked=asked, span="fresh"), upload.release.labels
+    checks = checked(agreement, choice, image=upload.release.anchor_image, sent=sent)
+    about = {**ABOUT, "n_rows": size, "n_features": upload.rows.shape[1]}
+    told = {"checks": checks, "about": about, "settings": settings}
+    return audit(upload, agreement, rng=np.random.default_rng(seed), **told)
+
+
 ABOUT = {
+    "basis": "svd",
+    "anchor": "isometric",
     "mapped": "",
     "policy": POLICY,
     "party": "north",

@@ -1,41 +1,57 @@
 """H1 to H6 and who has to answer: from what is agreed and was uploaded before."""
 
-from dataclasses import replace
-
+import numpy as np
 import pytest
 
+from cobasis.features.outcome import VALUE
+from cobasis.party_side.checks import checked
+from cobasis.party_side.preview import NONE
+from cobasis.party_side.sums_audit import cells
+from cobasis.privacy.aggregate import light_of
 from cobasis.privacy.audit.policy import (
     LINKAGE,
     TITLES,
     Finding,
-    checked,
     graded,
     graded_bits,
     graded_known,
     per_cent,
     worst,
 )
-from cobasis.privacy.audit.sums import SumsFacts, _cells
-from privacy.attacks.constructions import GUARANTEE, cancer, facts, subject
+from cobasis.vault.datasets import Asked, Changes, Choice
+from protocol.consortium import NONE as UNLABELLED
+from protocol.consortium import RANDOMISED, SEEDED, agree, terms
 
-ROWS, LABELS = cancer(200)
-UPLOAD = subject(ROWS, LABELS, n_components=5)
-KEPT = {"span": "kept", "n_uploads": 1}
+IMAGE = np.eye(8, 5)
+DP = {"basis": "haar", "dp": terms(**RANDOMISED)}
 
 
-def found(which, **changes):
-    sent = {name: changes.pop(name) for name in ("anchor_image", "labels") if name in changes}
-    upload = replace(UPLOAD, release=replace(UPLOAD.release, **sent))
-    told = replace(facts(upload), **changes)
-    [each] = [each for each in checked(upload, told) if each.id == which]
-    return each
+def classes(*counts):
+    return np.repeat(range(len(counts)), counts)
+
+
+def marked(*counts):
+    events = classes(*counts)
+    told = np.zeros(len(events), [(VALUE, float), ("event", int)])
+    told["event"] = events
+    return told
+
+
+def found(which, *, n_rows=200, changes=None, span="fresh", renamed=0.0, **options):
+    own = {"image": IMAGE, "sent": classes(100, 100), "sensitive": ()}
+    told = {name: options.pop(name, usual) for name, usual in own.items()}
+    asked = Asked(message="upload", rows=np.arange(n_rows, dtype=np.uint64), shape=(8, 5))
+    moved = changes and Changes(same=n_rows, added=changes[0], gone=changes[1])
+    choice = Choice(asked=asked, span=span, changes=moved, renamed=renamed)
+    agreement = agree(SEEDED, **{"label": "died", **options})
+    return {each.id: each for each in checked(agreement, choice, **told, guarantee=NONE)}[which]
 
 
 GRADES = [
     ("H1", {"anchor": "isometric"}, "green"),
     ("H1", {"anchor": "uniform"}, "red"),
-    ("H1", {"anchor": "public"}, "red"),
-    ("H1", {"anchor_image": UPLOAD.release.anchor_image[:, [0, 0, 2, 3, 4]]}, "red"),
+    ("H1", {"anchor": "public", "public_rows_sha256": "0" * 64}, "red"),
+    ("H1", {"image": IMAGE[:, [0, 0, 2, 3, 4]]}, "red"),
     # rows per component
     ("H2", {"n_rows": 101}, "green"),
     ("H2", {"n_rows": 100}, "amber"),
@@ -44,29 +60,29 @@ GRADES = [
     ("H2", {"n_rows": 10, "basis": "haar"}, "green"),  # no basis of the rows
     ("H2", {"n_rows": 10, "basis": "consensus"}, "red"),
     # eleven people of a class
-    ("H3", {"class_counts": (11, 90)}, "green"),
-    ("H3", {"class_counts": (10, 90)}, "red"),
-    ("H3", {"class_counts": ()}, "green"),
-    ("H3", {"class_counts": (), "marked_counts": (10, 90)}, "red"),
+    ("H3", {"sent": classes(11, 90)}, "green"),
+    ("H3", {"sent": classes(10, 90)}, "red"),
+    ("H3", {"sent": None}, "green"),
+    ("H3", {"sent": marked(10, 90), "task": "regression", "classes": ()}, "red"),
     # one to ten rows came or went, or less than a twentieth
-    ("H4", {**KEPT, "added": None, "gone": None}, "green"),
+    ("H4", {}, "green"),
     ("H4", {"renamed": 0.05}, "green"),
     ("H4", {"renamed": 0.06}, "red"),
-    ("H4", {**KEPT, "added": 1, "gone": 0}, "red"),
-    ("H4", {**KEPT, "added": 0, "gone": 10}, "red"),
-    ("H4", {**KEPT, "added": 11, "gone": 11}, "green"),
-    ("H4", {**KEPT, "added": 49, "gone": 0, "n_rows": 1000}, "amber"),
-    ("H4", {**KEPT, "added": 50, "gone": 0, "n_rows": 1000}, "green"),
+    ("H4", {"span": "kept", "changes": (1, 0)}, "red"),
+    ("H4", {"span": "kept", "changes": (0, 10)}, "red"),
+    ("H4", {"span": "kept", "changes": (11, 11)}, "green"),
+    ("H4", {"span": "kept", "changes": (49, 0), "n_rows": 1000}, "amber"),
+    ("H4", {"span": "kept", "changes": (50, 0), "n_rows": 1000}, "green"),
     ("H4", {"span": "forced"}, "red"),
     # models that carry rows
-    ("H5", {"models": ("logistic", "mlp")}, "green"),
+    ("H5", {"model": "mlp", "models": ("logistic", "mlp")}, "green"),
     ("H5", {"models": ("ridge", "boosted_trees")}, "amber"),
-    ("H5", {"models": ()}, "green"),
+    ("H5", {**UNLABELLED, "label": ""}, "green"),
     # how labels leave
     ("H6", {}, "amber"),
-    ("H6", {"sensitive_label": True}, "red"),
-    ("H6", {"guarantee": GUARANTEE}, "green"),
-    ("H6", {"labels": None}, "green"),
+    ("H6", {"sensitive": ("died",)}, "red"),
+    ("H6", DP, "green"),
+    ("H6", {"sent": None}, "green"),
 ]
 
 
@@ -90,18 +106,14 @@ def test_bounds_are_those_of_the_policy_and_only_two_reds_block():
     assert found == ["green", "amber", "green", "amber", "amber", "red"]
     grades = [graded_bits(sent, 10) for sent in (10, 9, 5, 4)]
     assert grades == ["red", "amber", "amber", "green"]
-    sums = {"n_rows": 10**6, "n_features": 10, "n_parties": 3, "small_cells": None}
-    lights = {9: "red red", 49: "red amber", 149: "amber amber", 199: "amber green"}
-    for least, words in (lights | {200: "green green"}).items():
-        told = (SumsFacts(least=least, counted=each, **sums).light for each in ("", "table"))
-        assert " ".join(told) == words
-    few = ({"small_cells": each} for each in (0, 1))
-    cells = [_cells(SumsFacts(least=9, counted="table", **sums | each)).grade for each in few]
-    assert cells == ["green", "amber"]
+    lights = {0.9: "red red", 4.9: "red amber", 14.9: "amber amber", 19.9: "amber green"}
+    for rate, words in (lights | {20: "green green"}).items():
+        assert " ".join(light_of(rate, table=each) for each in (False, True)) == words
+    assert [cells("table", each).grade for each in (0, 1)] == ["green", "amber"]
 
 
 def test_the_model_of_the_others_is_told_of_where_one_comes_back():
-    changes = {"models": ("rff", "mlp")}, {"models": ("mlp",)}, {"guarantee": GUARANTEE}
+    changes = {"model": "mlp", "models": ("rff", "mlp")}, {"model": "mlp"}, {**DP, "model": "rff"}
     told = ["gets the model of the others" in found("H5", **each).words for each in changes]
     assert told == [True, False, False]
 

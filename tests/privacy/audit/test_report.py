@@ -7,19 +7,15 @@ import numpy as np
 import pytest
 
 from cobasis.errors import SecretError
-from cobasis.privacy.audit.report import as_json, audit, seal_of
-from cobasis.privacy.audit.subject import Setting, sample_size
-from cobasis.privacy.audit.what_if import settings_of
-from privacy.attacks.constructions import ABOUT, GUARANTEE, cancer, facts, subject
+from cobasis.party_side.what_if import Setting, effects, settings_of
+from cobasis.privacy.audit.report import as_json, first_of, seal_of
+from cobasis.privacy.audit.subject import sample_size
+from privacy.attacks.constructions import audited, cancer, subject
+from protocol.consortium import NONE, terms
 
 ROWS, LABELS = cancer(100)
 UPLOAD = subject(ROWS, LABELS, n_components=6)
 OWN = Setting(n_components=6, basis="svd")
-
-
-def audited(upload=UPLOAD, *, settings=(), seed=0, **changes):
-    told, rng = facts(upload, **changes), np.random.default_rng(seed)
-    return audit(upload, facts=told, about=ABOUT, rng=rng, settings=settings)
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +38,9 @@ def test_every_metric_stands_in_its_order_under_a_verdict_in_plain_json_and_unde
     assert "ifferential" not in json.dumps(told)
     assert not any("sensitive" in each for each in report.untested)
 
-    private = audited(n_rows=5000, guarantee=GUARANTEE)
+    private = audited(UPLOAD, n_rows=5000, basis="haar", dp=terms(epsilon=4.0))
     assert private.verdict == "differentially-private"
-    assert "eps=8, delta=1e-06, per record, features only" in private.verdict_words
-    assert private["D1"].words == "Differential privacy, epsilon 8."
+    assert "eps=4, delta=1e-06, per record, features only" in private.verdict_words
     assert "4,900 of 5,000 rows" in private.untested[0]
     assert "sensitive" in private.untested[1]
 
@@ -63,8 +58,9 @@ def test_four_sentences_hold_this_tables_figures(report):
     assert f"takes the records of {report['P4'].figures['named_from']} of your people" in known
     assert back == "The model you get back contains no records."
     few = subject(ROWS[:12], LABELS[:12], n_components=3)
-    for models, told in (((), "no model"), (("boosted_trees",), "trees carry single values")):
-        assert told in audited(few, models=models).sentences[3]
+    carrying = ({"model": "boosted_trees"}, "trees carry single values")
+    for changes, told in ((NONE, "no model"), carrying):
+        assert told in audited(few, **changes).sentences[3]
 
 
 def test_what_would_change_it_is_measured_and_the_cheapest_that_can_be_agreed_on_is_said(report):
@@ -84,11 +80,12 @@ def test_a_change_costs_a_model_of_numbers_points_of_r2_and_no_larger_consensus_
     upload = subject(rows, np.rint(np.exp(rows[:, 0])), n_components=5)
     asked = settings_of(upload, replace(OWN, n_components=5), sizes=(1,))
     for task in ("regression", "count", "survival", "effect"):
-        assert "points of R2" in audited(upload, task=task, settings=asked).first
+        measured = effects(upload, settings=asked, task=task, seed=0)
+        assert "points of R2" in first_of(measured, task=task)
     # a party alone cannot make a larger consensus
     own = replace(OWN, basis="consensus")
     asked = tuple(replace(own, n_components=each) for each in (6, 3, 9))
-    found = audited(settings=asked, basis="consensus")
+    found = audited(UPLOAD, settings=asked, basis="consensus")
     assert [each.name for each in found.effects] == ["as it is", "3 components"]
 
 
@@ -113,7 +110,9 @@ def test_the_same_rows_give_the_same_findings_whatever_the_rotation():
 def test_odd_tables_are_audited_all_the_same(upload):
     numbers = upload.labels is not None and upload.classes is None
     asked = settings_of(upload, replace(OWN, n_components=upload.n_components))
-    found = audited(upload, settings=asked, **({"task": "regression"} if numbers else {}))
+    found = audited(
+        upload, settings=asked, **({"task": "regression", "model": "ridge"} if numbers else {})
+    )
     assert found["P3"].figures["linked"] == 1
     assert json.dumps(as_json(found), allow_nan=False)
 

@@ -6,20 +6,17 @@ import numpy as np
 import pytest
 
 from cobasis.errors import DimensionError
+from cobasis.party_side.what_if import Setting, accuracies, as_set, planned, settings_of
 from cobasis.privacy.attacks import Release
-from cobasis.privacy.audit.subject import Budget, Setting, Subject
-from cobasis.privacy.audit.what_if import accuracies, as_set, planned, settings_of
+from cobasis.privacy.audit.subject import Subject
 from privacy.attacks.constructions import digits, subject
+from protocol.consortium import terms
 
 ROWS, LABELS = digits(500)
 PUBLIC, ROWS, LABELS = ROWS[:150], ROWS[150:], LABELS[150:]
 CENTRE = PUBLIC.mean(axis=0)
-BUDGET = Budget(
-    epsilon=1,
-    delta=1e-5,
-    radius=float(np.median(np.linalg.norm(PUBLIC - CENTRE, axis=1))),
-    centre=tuple(CENTRE),
-)
+RADIUS = float(np.median(np.linalg.norm(PUBLIC - CENTRE, axis=1)))
+BALL = {"delta": 1e-5, "radius": RADIUS, "centre": tuple(CENTRE.tolist())}
 OWN = Setting(n_components=8, basis="svd")
 KEY = b"k" * 32
 UPLOAD = subject(ROWS, LABELS, n_components=8)
@@ -81,7 +78,7 @@ def test_a_model_is_taught_what_is_sent_and_scored_without_noise_on_the_truth():
 
 
 def test_a_guarantee_is_priced_where_it_is_agreed():
-    own = Setting(n_components=8, basis="haar", budget=replace(BUDGET, epsilon=2.0))
+    own = Setting(n_components=8, basis="haar", dp=terms(**BALL))
     price, told = priced(120, own=own)
     assert "is priced where" in priced(60)[1]
     assert "clipped to a ball of radius" in told
@@ -97,8 +94,8 @@ def test_what_leaves_is_played_as_it_is_stored_clipped_on_the_grid_and_with_its_
     def made(upload=UPLOAD, **changes):
         return as_set(upload, basis=upload.basis, setting=replace(OWN, **changes), key=KEY)
 
-    budget = replace(BUDGET, epsilon=8, label_epsilon=16.0, rows_per_person=16, n_classes=10)
-    found = made(replace(UPLOAD, rows=1e6 * ROWS), budget=budget)
+    dp = terms(**BALL, epsilon=8.0, label_epsilon=16.0, rows_per_person=16)
+    found = made(replace(UPLOAD, rows=1e6 * ROWS), dp=dp, n_classes=10)
     steps = found.release.rows * 2**12
     assert np.array_equal(steps, np.rint(steps))
     assert np.abs(found.release.rows).max() < 1e4

@@ -30,14 +30,13 @@ from cobasis.privacy.audit.policy import (
     CONTENT,
     LINKAGE,
     Finding,
-    checked,
     graded,
     graded_bits,
     graded_known,
     per_cent,
     worst,
 )
-from cobasis.privacy.audit.subject import Facts, Subject
+from cobasis.privacy.audit.subject import Subject
 
 FEWEST = 40  # with fewer rows nothing is split: what an attack makes of so few says nothing
 
@@ -55,9 +54,7 @@ _DRAWS, _DIGITS = 3, 9
 _KNOWN = 20
 
 
-def findings(
-    subject: Subject, facts: Facts, *, seed: int, rng: np.random.Generator
-) -> tuple[Finding, ...]:
+def findings(subject: Subject, *, seed: int, rng: np.random.Generator) -> tuple[Finding, ...]:
     few, inferred = rng.spawn(2)  # so that no metric moves another's numbers
     return (
         colluded(subject),
@@ -66,7 +63,6 @@ def findings(
         acquainted(subject, rng=few),
         attributes(subject, rng=inferred),
         structure(subject),
-        *checked(subject, facts),
     )
 
 

@@ -5,18 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-import numpy as np
 from pydantic import TypeAdapter
 
-from cobasis.algorithms.bases import BASES
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import require_key
-from cobasis.linalg.threads import one_blas_thread
-from cobasis.privacy.attacks import Release
-from cobasis.privacy.audit.attackers import findings
-from cobasis.privacy.audit.policy import POLICY, Finding, checked, model_sentence, per_cent
-from cobasis.privacy.audit.subject import Facts, Setting, Subject
-from cobasis.privacy.audit.what_if import Effect, effects
+from cobasis.privacy.audit.policy import POLICY, Finding, Grade, per_cent
 from cobasis.strict_json import canonical_json
 
 Verdict = Literal["pseudonymised", "differentially-private", "aggregate"]
@@ -34,7 +27,20 @@ UNTESTED = (
 """What no figure of an audit covers, whoever is audited."""
 
 
-_PSEUDONYMISED = "Pseudonymised personal data. Treat as personal data."
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    name: str  # the setting in words
+    # people that linkage was measured on, by an analyst alone on half of them; else up to 1,000
+    n_rows: int
+    content: float  # R2 if one party helps the analyst
+    whole: Grade  # whether enough bits leave to rebuild whole records: red for yes, green for no
+    alone: float | None  # linkage by an analyst with similar records, alone; None with too few rows
+    leaked: float  # linkage if the secret basis leaks, which only noise changes
+    # of a ridge model, or R2 for numbers, as the mean of three splits; None without labels
+    accuracy: float | None
+    accuracy_least: float | None
+    accuracy_most: float | None
+    n_scored: int  # people whom a split was scored on
 
 
 def _shares(effect: Effect) -> dict[str, float]:
@@ -46,7 +52,7 @@ def _shares(effect: Effect) -> dict[str, float]:
     }
 
 
-def _first(effects: Sequence[Effect], *, task: str) -> str:
+def first_of(effects: Sequence[Effect], *, task: str) -> str:
     """Return the cheapest change that halves the largest share, and its price; empty for none."""
     if not effects[1:]:
         return ""
@@ -96,83 +102,6 @@ class AuditReport(Hidden):
     @property
     def to_sign(self) -> tuple[Finding, ...]:
         return tuple(each for each in self.findings if each.action == "sign")
-
-
-def audit(
-    subject: Subject,
-    *,
-    facts: Facts,
-    about: Mapping[str, str],
-    rng: np.random.Generator,
-    settings: tuple[Setting, ...],
-) -> AuditReport:
-    # Chen and Liu, "Privacy preserving data classification with rotation perturbation", ICDM 2005;
-    # Imakura et al., arXiv:2208.14611.
-    with one_blas_thread():
-        seed = int(rng.integers(2**32))
-        found = findings(subject, facts, seed=seed, rng=rng)
-        helped, alone, _, known = (each.words for each in found[:4])  # of P3 the basis leaked
-        measured = effects(subject, settings=settings, task=facts.task, seed=seed)
-        proved = facts.guarantee
-        return AuditReport(
-            about=_about(about, facts, subject),
-            verdict="differentially-private" if proved else "pseudonymised",
-            verdict_words=proved.verdict("features only") if proved else _PSEUDONYMISED,
-            sentences=(helped, alone, known, model_sentence(facts)),
-            findings=found,
-            effects=measured,
-            first=_first(measured, task=facts.task),
-            untested=_untested(subject, facts),
-        )
-
-
-def _about(about: Mapping[str, str], facts: Facts, subject: Subject) -> dict[str, str | int]:
-    return {
-        **about,
-        "n_rows": facts.n_rows,
-        "n_sampled": subject.n_rows or facts.n_rows,
-        "n_features": subject.rows.shape[1],
-        "n_components": subject.n_components,
-        "basis": facts.basis,
-        "anchor": facts.anchor,
-    }
-
-
-def audit_proposal(
-    facts: Facts, *, about: Mapping[str, str], shape: tuple[int, int]
-) -> AuditReport:
-    """Check a proposal of so many features and directions before it leaves, without any row."""
-    n_features, n_directions = shape
-    directions = np.eye(n_features, n_directions)
-    release = Release(rows=np.empty((0, n_directions)), anchor_image=directions)
-    subject = Subject(rows=np.empty((0, n_features)), release=release, basis=directions)
-    helped = (
-        "If one partner helps the analyst, your directions are known exactly; beside another "
-        "proposal of nearly the same people they show who came or went."
-    )
-    weights = ", and how much each weighs" if BASES[facts.basis].weighted else ""
-    return AuditReport(
-        about=_about(about, facts, subject),
-        verdict="pseudonymised",
-        verdict_words=_PSEUDONYMISED,
-        sentences=(
-            f"No row leaves: {n_directions:,} directions of {facts.n_rows:,} rows do.",
-            f"The analyst, acting alone, learns their angles to the other parties'{weights}.",
-            helped,
-            model_sentence(facts),
-        ),
-        findings=checked(subject, facts),
-        untested=("What rows give away: the upload, in which they leave, is audited.", *UNTESTED),
-    )
-
-
-def _untested(subject: Subject, facts: Facts) -> tuple[str, ...]:
-    told = []
-    if left := facts.n_rows - subject.n_rows:
-        told.append(f"{left:,} of {facts.n_rows:,} rows: the others were drawn at random.")
-    if not subject.sensitive:
-        told.append("What is inferred of a sensitive column: name one with --sensitive.")
-    return (*told, *UNTESTED)
 
 
 def as_json(report: AuditReport) -> dict[str, Any]:

@@ -1,18 +1,15 @@
-"""What an audit looks at: arrays that are to leave, what is agreed, and what could be instead."""
+"""What an audit attacks: arrays that are to leave, and the raw rows behind them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.algorithms import AnchorKind, BasisName
 from cobasis.features.contract import Feature
 from cobasis.linalg.arrays import Hidden, Matrix
-from cobasis.models import ModelName, Task
 from cobasis.privacy.attacks import Release
-from cobasis.privacy.sensitivity import Adjacency, clip_rows
 
 MOST_ROWS, MOST_CELLS, FEWEST_ROWS = 2_000, 1_600_000, 400
 """How large a sample is at most: so many rows, or cells where a row is wide, but not fewer rows."""
@@ -74,78 +71,5 @@ class Subject(Hidden):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Guarantee:
-    """A guarantee of differential privacy, each condition of which the agreement enforces."""
-
-    epsilon: float  # of the features of one person in this upload
-    delta: float
-    statement: str  # as agreement and ledger state it; one sentence without full stop
-    labels: str  # how they are treated, in words
-
-    def verdict(self, covered: str) -> str:
-        told = f"eps={self.epsilon:g}, delta={self.delta:g}, per record"
-        return f"Protected by differential privacy: {told}, {covered}."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    n_rows: int  # of the whole upload
-    anchor: AnchorKind
-    basis: BasisName
-    task: Task
-    models: tuple[ModelName, ...] = ()  # families that the analyst may train; empty where none is
-    class_counts: tuple[int, ...] = ()  # people of each class that is sent
-    marked_counts: tuple[int, ...] = ()  # people with an event and without, treated and not
-    times_alone: float | None = None  # share of all times that one row alone has, where any is sent
-    sensitive_label: bool = False
-    # kept where these rows have a basis; forced where a second one was insisted on
-    span: Literal["fresh", "kept", "forced"] = "fresh"
-    added: int | None = None  # beside the earlier file that differs by the fewest; None if first
-    gone: int | None = None
-    # share of rows whose identifier is new, and whose values were uploaded before
-    renamed: float = 0.0
-    n_uploads: int = 0  # of these rows, before this one
-    guarantee: Guarantee | None = None
-
-
 def sample_size(n_rows: int, n_features: int) -> int:
     return min(n_rows, MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // n_features))
-
-
-_KINDS = {"haar": "random", "public": "public rows'"}  # kinds of bases in words that say more
-
-
-@dataclass(frozen=True, kw_only=True)
-class Budget:
-    """Noise that comes with a guarantee, as an agreement's ``[dp]`` section would have it."""
-
-    epsilon: float  # of the features of one person
-    delta: float
-    radius: float  # of the L2 ball that rows are clipped to, from public rows or agreed
-    centre: tuple[float, ...] = ()  # empty for the origin
-    adjacency: Adjacency = "replace-one"  # which two tables have to look alike
-    rows_per_person: int = 1
-    label_epsilon: float | None = None  # with randomised response; None where labels are public
-    n_classes: int = 0
-
-    def clipped(self, rows: Matrix) -> Matrix:
-        return clip_rows(rows, radius=self.radius, centre=self.centre or None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    n_components: int
-    basis: BasisName
-    budget: Budget | None = None
-    precision: str = "fp64"
-
-    def told_beside(self, own: "Setting") -> str:
-        size, epsilon = self.n_components, getattr(self.budget, "epsilon", 0)
-        told = {
-            f"{size:,} component{'s' * (size > 1)}": size != own.n_components,
-            f"epsilon {epsilon:g}": epsilon and self.budget != own.budget,
-            f"{_KINDS.get(self.basis, self.basis)} basis": self.basis != own.basis,
-            f"numbers as {self.precision}": self.precision != own.precision,
-        }
-        return ", ".join(words for words, differs in told.items() if differs) or "as it is"

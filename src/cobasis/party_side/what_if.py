@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from cobasis.algorithms import BasisName
 from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.directions import leading_directions
@@ -15,10 +16,13 @@ from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.scores import explained
 from cobasis.privacy.audit.attackers import guessed, linkage, rebuilt
 from cobasis.privacy.audit.counted import bits_of_record, bits_sent
-from cobasis.privacy.audit.policy import Grade, graded_bits, per_cent
-from cobasis.privacy.audit.subject import Budget, Setting, Subject
-from cobasis.privacy.mechanism import calibrated, noised, randomised
-from cobasis.privacy.sensitivity import sensitivity_of
+from cobasis.privacy.audit.policy import graded_bits, per_cent
+from cobasis.privacy.audit.report import Effect
+from cobasis.privacy.audit.subject import Subject
+from cobasis.privacy.mechanism import noised, randomised
+from cobasis.privacy.sensitivity import clip_rows
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.dp_terms import DPTerms
 
 _EPSILON = (32.0, 8.0, 2.0)
 
@@ -30,6 +34,40 @@ _SPLITS = 3  # one split says how well a model did; three also say by how much t
 _STEPS = 127  # of int8 on each side of 0
 
 
+_KINDS = {"haar": "random", "public": "public rows'"}  # kinds of bases in words that say more
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What of an agreement could be otherwise; nobody checks whether it could be agreed on."""
+
+    n_components: int
+    basis: BasisName
+    precision: str = "fp64"
+    dp: DPTerms | None = None
+    n_classes: int = 0  # of labels that are randomised
+
+    @classmethod
+    def of(cls, agreement: Agreement) -> Self:
+        return cls(
+            n_components=agreement.n_components,
+            basis=agreement.basis,
+            precision=agreement.precision,
+            dp=agreement.dp,
+            n_classes=len(agreement.classes),
+        )
+
+    def told_beside(self, own: "Setting") -> str:
+        size, epsilon = self.n_components, getattr(self.dp, "epsilon", 0)
+        told = {
+            f"{size:,} component{'s' * (size > 1)}": size != own.n_components,
+            f"epsilon {epsilon:g}": epsilon and self.dp != own.dp,
+            f"{_KINDS.get(self.basis, self.basis)} basis": self.basis != own.basis,
+            f"numbers as {self.precision}": self.precision != own.precision,
+        }
+        return ", ".join(words for words, differs in told.items() if differs) or "as it is"
+
+
 def settings_of(
     subject: Subject, own: Setting, *, sizes: tuple[int, ...] = ()
 ) -> tuple[Setting, ...]:
@@ -39,27 +77,10 @@ def settings_of(
     found += [replace(own, basis="haar"), replace(own, precision="int8")]
     if subject.public_rows is not None:
         found.append(replace(own, basis="public"))
-    if own.budget is not None:
-        budgets = (replace(own.budget, epsilon=each) for each in _EPSILON)
-        found += [replace(own, budget=each) for each in budgets]
+    if (terms := own.dp) is not None:
+        told = ({**terms.model_dump(), "epsilon": each} for each in _EPSILON)
+        found += [replace(own, dp=DPTerms(**each)) for each in told]
     return tuple(dict.fromkeys(found))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Effect:
-    name: str  # the setting in words
-    setting: Setting
-    # people that linkage was measured on, by an analyst alone on half of them; else up to 1,000
-    n_rows: int
-    content: float  # R2 if one party helps the analyst
-    whole: Grade  # whether enough bits leave to rebuild whole records: red for yes, green for no
-    alone: float | None  # linkage by an analyst with similar records, alone; None with too few rows
-    leaked: float  # linkage if the secret basis leaks, which only noise changes
-    # of a ridge model, or R2 for numbers, as the mean of three splits; None without labels
-    accuracy: float | None
-    accuracy_least: float | None
-    accuracy_most: float | None
-    n_scored: int  # people whom a split was scored on
 
 
 def effects(
@@ -80,7 +101,6 @@ def effects(
         scores = accuracies(made, task=task, seed=seed)
         effect = Effect(
             name=setting.told_beside(own),
-            setting=setting,
             n_rows=some.n_rows,
             content=explained(rebuilt(made).rows, made.rows),
             whole=graded_bits(bits_sent(made), bits_of_record(made)),
@@ -115,21 +135,17 @@ def basis_of(subject: Subject, setting: Setting, *, own: Setting, key: bytes) ->
 
 
 def as_set(subject: Subject, *, basis: Matrix, setting: Setting, key: bytes) -> Subject:
-    budget, rows, clipped, sent = setting.budget, subject.rows @ basis, None, subject.labels
-    if budget is not None:
-        clipped = budget.clipped(subject.rows)
-        moved = sensitivity_of(
-            radius=budget.radius, adjacency=budget.adjacency, rows_per_person=budget.rows_per_person
-        )
-        calibration = calibrated(epsilon=budget.epsilon, delta=budget.delta, sensitivity=moved)
+    terms, rows, clipped, sent = setting.dp, subject.rows @ basis, None, subject.labels
+    if terms is not None:
+        clipped = clip_rows(subject.rows, radius=terms.radius, centre=terms.centre or None)
         normal = KeyStream(key, "audit/noise").tailed_normal(rows.shape)
-        rows = noised(clipped @ basis, normal, calibration=calibration)
-        if sent is not None and budget.label_epsilon is not None:
+        rows = noised(clipped @ basis, normal, calibration=terms.calibration)
+        if sent is not None and terms.label_epsilon is not None:
             sent = randomised(
                 sent.astype(np.int64),
                 KeyStream(key, "audit/labels"),
-                epsilon=budget.label_epsilon / budget.rows_per_person,
-                n_classes=budget.n_classes,
+                epsilon=terms.label_epsilon / terms.rows_per_person,
+                n_classes=setting.n_classes,
             )
     return replace(
         subject,
@@ -137,7 +153,7 @@ def as_set(subject: Subject, *, basis: Matrix, setting: Setting, key: bytes) -> 
         release=Release(rows=_stored(rows, setting.precision), labels=sent),
         clipped=clipped,
         precision=setting.precision,
-        noisy=budget is not None,
+        noisy=terms is not None,
     )
 
 
@@ -197,23 +213,23 @@ def planned(
         made = as_set(people, basis=basis, setting=own, key=key)
         settings = settings_of(made, own, sizes=sizes)
         found = effects(made, settings=settings, task=task, seed=0)
-    return found, (*told, *_beside(made, own.budget))
+    return found, (*told, *_beside(made, own.dp))
 
 
-def _beside(subject: Subject, budget: Budget | None) -> Iterator[str]:
+def _beside(subject: Subject, terms: DPTerms | None) -> Iterator[str]:
     if subject.public_rows is None:
         yield "A basis of public rows was left out: give such rows with --public."
     if subject.labels is not None and subject.classes is not None:
         often = np.unique(subject.labels, return_counts=True)[1].max() / subject.n_rows
         yield f"Always answering the most frequent class is right for {per_cent(often)}."
-    if budget is None:
+    if terms is None:
         yield (
             "Noise with a guarantee is priced where the draft has a [dp] section, with a ball that "
             "must not come from private rows."
         )
     else:
         yield (
-            f"Epsilon is of the features of one person, with delta {budget.delta:g}: rows are "
-            f"clipped to a ball of radius {budget.radius:.3g}. Labels are "
-            f"{'public' if budget.label_epsilon is None else 'randomised'}."
+            f"Epsilon is of the features of one person, with delta {terms.delta:g}: rows are "
+            f"clipped to a ball of radius {terms.radius:.3g}. Labels are "
+            f"{'public' if terms.label_epsilon is None else 'randomised'}."
         )
