@@ -71,7 +71,7 @@ def test_a_ward_and_laboratories_train_with_a_hospital_and_predict_together(agre
         "sign icu.toml --yes",
         "Who holds east: a, b; north: c, sex; west: d; others all",
         "JOINED lab puts each person's numbers beside those of east, west",
-        "per person 1 number pseudonymised",  # and no label
+        "whose they are, as 1 number each an upload is pseudonymised",  # and no label
     )
     ready(agreed)
     order = "56 rows in the order of east, west, with a tag of whose they are"

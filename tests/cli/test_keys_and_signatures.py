@@ -65,7 +65,10 @@ def test_the_terms_are_one_screen_of_eighty_columns_which_others_words_cannot_st
         *("Sign for north?", agreement.round_id, words_of(agreement.digest())),
         "Purpose study?[2J? of rows Noise epsilon 0",
         *("4 of numbers, 1 of words: a, b, c, d, sex; label 'sick' (no, yes)", "'patient' never"),
-        *("LEAVES 1. proposal: up to 3 directions", "per person 3 numbers, and the label IN THE"),
+        *(
+            "LEAVES 1. proposal: up to 3 directions",
+            "as 3 numbers each, and their column 'sick' IN THE",
+        ),
         *("lab sees who resembles whom", "IF A PARTY HELPS LAB", "the model, ridge (or logistic)"),
         *("25 % of rows held back", "no formal guarantee", "Basis in law not", "made by north"),
         *("until 31 Jan 2030 23:59 UTC; 2 of 3 parties", "no officer's key is agreed on"),
@@ -82,7 +85,7 @@ def test_a_round_with_noise_and_one_exchange_says_so(cobasis):
     cobasis.agreed(more=f"--basis haar --dp {terms}")
     terms = read_agreement(Path("icu.toml")).agreement.dp
     assert (terms.epsilon, terms.lifetime_epsilon) == (8.0, 12.0)
-    noise = "per person 3 numbers with noise, and the label changed at random"
+    noise = "as 3 numbers each with noise, and their column 'sick' with some labels changed"
     assert "pseudonymised" not in cobasis.said("sign --yes", noise, "epsilon")
 
 

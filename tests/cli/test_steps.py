@@ -25,7 +25,7 @@ def begun(cobasis, terms=TERMS, **options):
 
 
 def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(cobasis):
-    assert "up to 8 times 13 sums over all your rows" in begun(cobasis)
+    assert "up to 8 times 13 sums over your rows" in begun(cobasis)
     number, said = 0, ""
     while "Logistic regression: 600 rows" not in said:
         number += 1

@@ -14,13 +14,14 @@ from cobasis.cli.words import PERSON, picked, wrapped
 from cobasis.disk.whole import write_whole
 from cobasis.errors import AgreementError, DiskError, OptionError, StepError
 from cobasis.features.contract import formula_of
+from cobasis.party_side.preview import leaving
 from cobasis.party_side.session import SUFFIX, PartySession, SentSecret, keep_secret, read_secret
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity, Record, words_of
 from cobasis.protocol.exchanges import exchanges
 from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.signatures import Signature, analyst_of, refuse_gaps, sign_agreement, signers
-from cobasis.protocol.sums_terms import guarantee_of, layout_of
+from cobasis.protocol.sums_terms import guarantee_of
 
 _TITLE, _MOST = 12, 240
 """Columns of the titles, and letters of a list before it is cut."""
@@ -153,7 +154,7 @@ def terms_of(agreement: Agreement, who: PublicIdentity) -> Iterator[tuple[str, s
     yield from _held(agreement, lab.name)
     if formula := formula_of(agreement.features):
         yield "Formula", formula
-    for at, text in enumerate(_leaves(agreement, labels)):
+    for at, text in enumerate(filter(None, _leaves(agreement))):
         yield "" if at else "LEAVES", text
     yield from (("To", f"{lab.name}: only it can open"), ("Its key", lab.fingerprint))
     yield from _sight(agreement, lab.name, labels)
@@ -221,48 +222,17 @@ def _held(agreement: Agreement, lab: str) -> Iterator[tuple[str, str]]:
         yield "JOINED", f"{text}. '{agreement.id}' stays"
 
 
-def _leaves(agreement: Agreement, labels: str) -> Iterator[str]:
-    size, steps = agreement.n_components, exchanges(agreement)
-    noise = "" if agreement.dp is None else " with noise"
-    asked = agreement.sums is not None and agreement.sums.importance
-    words = {
-        "sums": _sums(agreement),
-        "scores": "counts, losses and a histogram of the model's scores on rows held back, masked"
-        + (", and what shuffling each column costs" if asked else ""),
-        "proposal": f"up to {size:,} directions of the rows, through a secret anchor",
-        "upload": f"per person {size:,} number{'s' * (size > 1)}{noise}"
-        + (f", and the label {labels}" if labels else "")
-        + (", with all columns of [outcome]" if agreement.outcome else ""),
-    }
+def _leaves(agreement: Agreement) -> Iterator[str]:
+    steps, row = exchanges(agreement), "no row" if agreement.sums else ""
+    told = {each.message: leaving(agreement, each.message) for each in steps}
     if agreement.sums is not None and agreement.sums.steps:
-        yield f"up to {len(steps)} times {words['sums']}"
+        yield f"up to {len(steps)} times {told['sums'].leaves[0]}"
         steps = ()
     for each in steps:
         number = f"{each.number}. {each.message}: " if len(steps) > 1 else ""
-        yield f"{number}{words[each.message]}"
-    if agreement.sums is not None and agreement.dp is not None:
-        yield "no row, and noise on the sums"
-    elif agreement.sums is not None:
-        yield "no row; sums of few rows for each feature still tell who is in them"
-    elif agreement.dp is None:
-        yield "pseudonymised personal data, not anonymous data"
-
-
-def _sums(agreement: Agreement) -> str:
-    if agreement.sums is None:
-        return ""
-    of = " and labels" if agreement.label else ""
-    text = f"{layout_of(agreement).n_words:,} sums over all your rows{of}, under masks"
-    if agreement.tabular:
-        return f"{text}, at weights that all know"
-    if agreement.sums.n_bins is not None:
-        groups = f", for each '{agreement.label}'" if agreement.label else ""
-        text += f": of each column alone{groups}, numbers, their squares, how many lie in each of "
-        text += f"{agreement.sums.n_bins} bins or have a word"
-        if (given := agreement.outcome) is not None:
-            text += f"; with '{given.event}' and without, who left in each of {len(given.grid)} "
-            text += f"intervals of '{given.time}'"
-    return text
+        yield number + told[each.message].leaves[0]
+    few = [] if agreement.dp else [text for each in told.values() for text in each.warnings]
+    yield "; ".join(filter(None, (row, *few)))
 
 
 def _model(agreement: Agreement) -> str:

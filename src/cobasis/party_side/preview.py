@@ -17,7 +17,7 @@ from cobasis.party_side.rows import Findings, PartyRows, public_rows_in, unlike
 from cobasis.party_side.session import PartySession
 from cobasis.privacy.aggregate import GREEN
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.exchanges import Exchange
+from cobasis.protocol.exchanges import Exchange, MessageName
 from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.scores import FEWEST_OF_CLASS, FEWEST_ROWS
 from cobasis.protocol.sums_terms import (
@@ -154,7 +154,7 @@ def _preview(
             f"{guarantee_of(agreement)}; releases so far {len(spent.charges)}, "
             f"epsilon spent on these rows {so_far:.4g} of {min(promised):g}"
         )
-    shown = _SHOWN[exchange.message](agreement, rows)
+    shown = leaving(agreement, exchange.message, n_rows=len(choice.asked.rows))
     stays = [*shown.stays]
     if rows.n_held and not exchange.held:
         why = "" if agreement.task in UNSCORED else ", to score the model on"
@@ -172,35 +172,38 @@ def _preview(
 _PRIVATE = "the raw rows, the secret basis, the anchor and the consortium secret"
 
 
-def _proposal(agreement: Agreement, rows: PartyRows) -> Preview:
+def _rows(n_rows: int | None) -> str:
+    return "your rows" if n_rows is None else f"{n_rows:,} rows"
+
+
+def _proposal(agreement: Agreement, n_rows: int | None) -> Preview:
     size = agreement.n_components
     return Preview(
         n_bytes=8 * agreement.n_anchor_rows * size,
         precision="fp64",
-        leaves=(
-            f"up to {size:,} directions of {rows.n_sent:,} rows, as the secret anchor sees them",
-        ),
+        leaves=(f"up to {size:,} directions of {_rows(n_rows)}, as the secret anchor sees them",),
         stays=(_PRIVATE, "every projected row and every label"),
     )
 
 
-def _upload(agreement: Agreement, rows: PartyRows) -> Preview:
+def _upload(agreement: Agreement, n_rows: int | None) -> Preview:
     size, (row, image) = agreement.n_components, BYTES[agreement.precision]
-    n_bytes = size * (agreement.n_anchor_rows * image + rows.n_sent * row)
+    n_bytes = size * (agreement.n_anchor_rows * image + (n_rows or 0) * row)
     noise, labels, order = "" if agreement.dp is None else " with noise", "", "random order"
     if agreement.label:
         named = [*map(repr, labels_of(agreement))]
-        n_bytes += 8 * len(named) * rows.n_sent
+        n_bytes += 8 * len(named) * (n_rows or 0)
         randomised = agreement.dp is not None and agreement.dp.label_epsilon is not None
-        how = "with some labels changed at random" if randomised else "in the clear"
+        how = "with some labels changed at random" if randomised else "IN THE CLEAR"
         labels = f", and their column{'s' * (len(named) > 1)} {', '.join(named)} {how}"
     if agreement.holdings and (others := others_of(agreement)):
         order = f"the order of {', '.join(others)}, with a tag of whose they are"
+    numbers = f"{size:,} number{'s' * (size > 1)}"
     return Preview(
         n_bytes=n_bytes,
         precision=agreement.precision,
         leaves=(
-            f"{rows.n_sent:,} rows in {order}, as {size:,} numbers each{noise}{labels}",
+            f"{_rows(n_rows)} in {order}, as {numbers} each{noise}{labels}",
             f"the image of the secret anchor, {agreement.n_anchor_rows:,} x {size:,} numbers",
         ),
         stays=(_PRIVATE,),
@@ -208,19 +211,27 @@ def _upload(agreement: Agreement, rows: PartyRows) -> Preview:
     )
 
 
-def _sums(agreement: Agreement, rows: PartyRows) -> Preview:
-    n_words = layout_of(agreement).n_words
+def _sums(agreement: Agreement, n_rows: int | None) -> Preview:
+    n_words, terms, of = layout_of(agreement).n_words, agreement.sums, agreement.outcome
     few = "sums of few rows for each feature still tell who is among them"
-    if agreement.task == "table":
-        few = "a level, a bin or a group of few people shows them in the table"
-        few += ", and so does a time at which few left" if agreement.outcome else ""
     by = " and ".join(["", *map(repr, labels_of(agreement))])
-    what = f"{n_words:,} sums over {rows.n_sent:,} rows{by}"
+    what = f"{n_words:,} sums over {_rows(n_rows)}{by}"
+    if agreement.tabular:
+        what += ", at weights that all know"
+    elif terms is not None and terms.n_bins is not None:
+        few = "a level, a bin or a group of few people shows them in the table"
+        groups = f", for each '{agreement.label}'" if agreement.label else ""
+        what += f", of each column alone{groups}: numbers, their squares, how many lie in each of "
+        what += f"{terms.n_bins} bins or have a word"
+        if of is not None:
+            few += ", and so does a time at which few left"
+            what += f"; with '{of.event}' and without, who left in each of {len(of.grid)} "
+            what += f"intervals of '{of.time}'"
     return _masked(agreement, what, few=few, n_words=n_words)
 
 
-def _scores(agreement: Agreement, rows: PartyRows) -> Preview:
-    what = f"counts, losses and a histogram of scores over {rows.n_held:,} held-back rows"
+def _scores(agreement: Agreement, n_rows: int | None) -> Preview:
+    what = f"counts, losses and a histogram of scores over {_rows(n_rows)} that are held back"
     if agreement.sums and agreement.sums.importance:
         what += ", and what shuffling each column costs there"
     few = (
@@ -242,6 +253,11 @@ def _masked(agreement: Agreement, what: str, *, few: str, n_words: int) -> Previ
 
 
 _SHOWN = {"proposal": _proposal, "upload": _upload, "sums": _sums, "scores": _scores}
+
+
+def leaving(agreement: Agreement, message: MessageName, *, n_rows: int | None = None) -> Preview:
+    """Say what leaves of so many rows; of rows that nobody has counted, in the same words."""
+    return _SHOWN[message](agreement, n_rows)
 
 
 def labels_of(agreement: Agreement) -> list[str]:
