@@ -6,7 +6,7 @@ import pytest
 
 from cobasis.errors import DiskError, VaultError
 from cobasis.vault.records import Records
-from vault.vaults import NORTH, SECRET, SOUTH, agree, open_vault, sealing, table, unsealing, upload
+from vault.vaults import NORTH, SECRET, SOUTH, agree, open_vault, table, upload
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_with_another_key_or_under_another_name_nothing_opens(folder):
 
 
 def records(folder, key=None):
-    made = Records(folder, party="north", seal=sealing(NORTH), unseal=unsealing(NORTH))
+    made = Records(folder, party="north", seal=NORTH.seal_for_self, unseal=NORTH.unseal_own)
     made._mac_key = made._mac_key if key is None else key
     return made
 
@@ -89,5 +89,5 @@ def test_what_is_sealed_for_the_party_and_is_no_record_of_this_version_is_refuse
         mac = hmac.digest(mac_key, body, "sha256")
         plain[b"cobasis/vault/1\n" + mac + body] = "it cannot be read"
     for each, reason in plain.items():
-        path.write_bytes(sealing(NORTH)(each))
+        path.write_bytes(NORTH.seal_for_self(each))
         refused(folder, reason)

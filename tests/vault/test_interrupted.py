@@ -19,9 +19,7 @@ from vault.vaults import (
     open_vault,
     propose,
     returned,
-    sealing,
     table,
-    unsealing,
     upload,
 )
 
@@ -140,8 +138,8 @@ def test_what_a_command_keeps_while_the_vault_is_sealed_anew_stays(tmp_path):
             at_work.append(Thread(target=lambda: writer.accept(returned(model=b"the second"))))
             at_work[0].start()
             at_work[0].join(0.3)  # it waits, or has written what is about to be written over
-        return sealing(NORTH)(plain)
+        return NORTH.seal_for_self(plain)
 
-    records.seal_anew(tmp_path / "vault", seal=reseal, unseal=unsealing(NORTH))
+    records.seal_anew(tmp_path / "vault", seal=reseal, unseal=NORTH.unseal_own)
     at_work[0].join()
     assert of_round(tmp_path / "vault").accepted().model == b"the second"

@@ -1,15 +1,15 @@
 from pathlib import Path
 
 import numpy as np
-import pyrage
 
 from cobasis import ConsortiumSecret, SecretBasis, numeric_features
+from cobasis.keys.identity import Identity
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.vault.datasets import Asked, Forced
 from cobasis.vault.vault import Accepted, Vault
 from protocol import consortium
 
-NORTH, SOUTH = (pyrage.x25519.Identity.generate() for _ in range(2))
+NORTH, SOUTH = map(Identity.new, ("north", "south"))
 SECRET = ConsortiumSecret(b"s" * 32)
 FEATURES, COMPONENTS = 5, 2
 NOW = "2026-11-21T15:00:00Z"
@@ -17,25 +17,8 @@ DIGEST = "d" * 64
 WHY = Forced(reason="the first one went to the wrong address", by=("A. Curator", "B. Officer"))
 
 
-def unsealing(key):
-    """As an identity does it: what cannot be opened is a ValueError."""
-
-    def unseal(sealed):
-        try:
-            return pyrage.decrypt(sealed, [key])
-        except pyrage.DecryptError as error:
-            msg = "not sealed for this key, or damaged"
-            raise ValueError(msg) from error
-
-    return unseal
-
-
-def sealing(key):
-    return lambda plain: pyrage.encrypt(plain, [key.to_public()])
-
-
 def open_vault(folder, *, party="north", key=NORTH):
-    return Vault(Path(folder), party=party, seal=sealing(key), unseal=unsealing(key))
+    return Vault(Path(folder), party=party, seal=key.seal_for_self, unseal=key.unseal_own)
 
 
 def agree(round_id="icu-2026", **changes):

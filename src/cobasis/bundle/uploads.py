@@ -155,7 +155,7 @@ STORED: dict[Precision, tuple[str, str]] = {
 }
 """How rows and anchor image stand in the file."""
 
-_STEPS = 127  # -128 stays free, so that the range is the same on both sides of 0
+STEPS = 127  # -128 stays free, so that the range is the same on both sides of 0
 _LABELS = {"int64": np.dtype("<i8"), "float64": np.dtype("<f8")}
 
 
@@ -177,7 +177,7 @@ class UploadFile:
                 f"int8_range={int8_range!r} goes with precision='int8' only, and is a number above "
                 "0. Agree on both, or neither."
             )
-        self._scale = None if int8_range is None else int8_range / _STEPS
+        self._scale = None if int8_range is None else int8_range / STEPS
 
     @contextmanager
     def __call__(self, about: Upload) -> Iterator[dict[str, "_Table"]]:
@@ -266,7 +266,7 @@ def check_precision(
 ) -> None:
     found = payload.rows.place.dtype, payload.anchor_image.place.dtype
     rows, image = map(np.dtype, STORED[precision])
-    scale = None if int8_range is None else int8_range / _STEPS
+    scale = None if int8_range is None else int8_range / STEPS
     if (*found, payload.rows.scale) == (rows, image, scale):
         return
     raise MessageError(

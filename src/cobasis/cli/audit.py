@@ -71,7 +71,6 @@ def audit(
         write_whole(pages[0], draw(kept, session.agreement, beside=agreement).encode())
     wrote = (f"Wrote {page}" for page in pages)
     told: dict[str, Any] = {word: found.told[word] for word in _AUDIT}
-    told["effects"] = [picked(each, *_EFFECT) for each in found.report.effects]
     told |= {"report_sha256": found.record["report"], "report_path": kept, "pages": pages}
     lines = [*audit_in_words(found.report), *wrote, f"Kept as {kept}"]
     owner.say(lines, **about(session, command="audit"), **told)
@@ -113,7 +112,7 @@ def plan(
         found = priced(terms, data, mapping=mapped.read(), public=public, report=report)
     metric = {"classification": "accuracy", "regression": "r2"}.get(terms.task, "")
     told = picked(found, "n_rows", "n_sampled", "told")
-    told["effects"] = [picked(each, *_EFFECT) for each in found.effects]
+    told["effects"] = [asdict(each) for each in found.effects]
     told["releases"] = [asdict(each) for each in found.releases]
     notes = [line for each in found.told for line in wrapped(each, lead="- ")]
     said = [*_priced(found, task=terms.task), *notes]
@@ -122,13 +121,9 @@ def plan(
 
 _AUDIT = (
     *("policy", "verdict", "verdict_words", "sentences"),
-    *("blocked", "to_sign", "findings", "untested"),
+    *("blocked", "to_sign", "findings", "effects", "untested"),
 )
-_EFFECT = (
-    *("name", "content", "whole", "alone", "leaked"),
-    *("accuracy", "accuracy_least", "accuracy_most", "n_scored"),
-)
-"""What programs get of an audit, and of a setting."""
+"""What programs get of an audit."""
 
 
 def _priced(found: Priced, *, task: str) -> Iterator[str]:

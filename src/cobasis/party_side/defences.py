@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cobasis.bundle.uploads import STORED
 from cobasis.errors import CobasisError, OptionError
 from cobasis.features.encoder import encode
 from cobasis.features.mapping import Mapping as TableMapping
@@ -19,7 +20,6 @@ from cobasis.models import MODELLESS
 from cobasis.models.passes import Labels
 from cobasis.models.trainer import train
 from cobasis.party_side.draft import components_for
-from cobasis.party_side.preview import BYTES
 from cobasis.party_side.rows import public_rows_in, refuse_mapping
 from cobasis.party_side.sums_draft import waves_of
 from cobasis.party_side.what_if import Setting, planned
@@ -115,7 +115,7 @@ def _public_rows(public: Path | None, agreement: Agreement) -> Matrix | None:
 def _rows(agreement: Agreement, some: Matrix, labels: Labels | None, *, n_rows: int) -> Released:
     usual = max(components_for(agreement.features, precision="fp64"))
     size = min(agreement.n_components or usual, *some.shape)
-    row, image = BYTES[agreement.precision]
+    row, image = map(np.dtype, STORED[agreement.precision])
     started, labelled = perf_counter(), labels is not None
     projected = some @ right_singular(some).directions[:, :size]
     spent = perf_counter() - started
@@ -124,8 +124,8 @@ def _rows(agreement: Agreement, some: Matrix, labels: Labels | None, *, n_rows: 
         release="rows",
         leaves=f"{n_rows:,} rows of {size:,} numbers" + ", each with its label" * labelled,
         learns=f"{seen}; if one party helps: most of a record",
-        n_bytes=n_rows * (row * size + 8 * labelled)
-        + (agreement.n_anchor_rows or agreement.n_features) * image * size,
+        n_bytes=n_rows * (row.itemsize * size + 8 * labelled)
+        + (agreement.n_anchor_rows or agreement.n_features) * image.itemsize * size,
         seconds=spent * n_rows / len(some),
         score=_score(projected, labels, agreement),
     )

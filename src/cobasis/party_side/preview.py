@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from cobasis.bundle.uploads import STORED
 from cobasis.errors import SpanReuseError, UnsignedError
 from cobasis.features.outcome import VALUE, part_of
 from cobasis.linalg.arrays import Hidden
@@ -33,9 +34,6 @@ NONE = "no formal guarantee"
 
 _ABOUT_CELLS = {"unit", "low", "high", "blanks_at_most", "source"}
 """What a cell may be, which is no part of how it becomes a number."""
-
-BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
-"""Of one number of a row, and of one of the anchor's image, by the agreed precision."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,8 +185,8 @@ def _proposal(agreement: Agreement, n_rows: int | None) -> Preview:
 
 
 def _upload(agreement: Agreement, n_rows: int | None) -> Preview:
-    size, (row, image) = agreement.n_components, BYTES[agreement.precision]
-    n_bytes = size * (agreement.n_anchor_rows * image + (n_rows or 0) * row)
+    size, (row, image) = agreement.n_components, map(np.dtype, STORED[agreement.precision])
+    n_bytes = size * (agreement.n_anchor_rows * image.itemsize + (n_rows or 0) * row.itemsize)
     noise, labels, order = "" if agreement.dp is None else " with noise", "", "random order"
     if agreement.label:
         named = [*map(repr, labels_of(agreement))]

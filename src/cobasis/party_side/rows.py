@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from cobasis.algorithms.bases import BASES
 from cobasis.errors import (
     AgreementError,
     CobasisError,
@@ -37,9 +38,6 @@ from cobasis.tables.table import Checked, StreamedTable, agreed_columns, check_t
 from cobasis.vault.datasets import Dataset, Fingerprints
 
 _ALL, _SIDE = 2.0**64, "cobasis/1/side\0"
-
-OWN_SPANS = {"svd": 0, "pca": 1, "lpp": 1}
-"""Bases whose span is of the party's own rows, and how many rows they need above n_components."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -275,7 +273,8 @@ def _refuse_crowds(session: PartySession, source: Source) -> None:
 
 def _refuse_few(rows: PartyRows, session: PartySession) -> None:
     agreement, size = session.agreement, session.agreement.n_components
-    needed = max(1, 0 if agreement.sums else size + OWN_SPANS.get(agreement.basis, -size))
+    rule = BASES[agreement.basis]
+    needed = size + rule.centred if rule.span.startswith("own") and not agreement.sums else 1
     if agreement.sums and not rows.n_sent:
         raise AgreementError(
             f"holdout={agreement.holdout} holds back all rows of party '{session.name}', and none "

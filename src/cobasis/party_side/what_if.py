@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from cobasis.algorithms import BasisName
+from cobasis.bundle.uploads import STEPS, STORED
 from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.directions import leading_directions
@@ -21,7 +22,7 @@ from cobasis.privacy.audit.report import Effect
 from cobasis.privacy.audit.subject import Subject
 from cobasis.privacy.mechanism import noised, randomised
 from cobasis.privacy.sensitivity import clip_rows
-from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.agreement import Agreement, Precision
 from cobasis.protocol.dp_terms import DPTerms
 
 _EPSILON = (32.0, 8.0, 2.0)
@@ -31,9 +32,6 @@ _ROWS, _ROWS_OF_CONTENT = 240, 1000
 
 _FEWEST = 60  # with fewer people no model is fitted
 _SPLITS = 3  # one split says how well a model did; three also say by how much that is chance
-_STEPS = 127  # of int8 on each side of 0
-
-
 _KINDS = {"haar": "random", "public": "public rows'"}  # kinds of bases in words that say more
 
 
@@ -43,7 +41,7 @@ class Setting:
 
     n_components: int
     basis: BasisName
-    precision: str = "fp64"
+    precision: Precision = "fp64"
     dp: DPTerms | None = None
     n_classes: int = 0  # of labels that are randomised
 
@@ -157,13 +155,13 @@ def as_set(subject: Subject, *, basis: Matrix, setting: Setting, key: bytes) -> 
     )
 
 
-def _stored(rows: Matrix, precision: str) -> Matrix:
+def _stored(rows: Matrix, precision: Precision) -> Matrix:
     """Return rows as a file of this precision holds them; int8 in steps of the range that fits."""
     if precision != "int8":
-        kind = np.dtype(f"f{int(precision[2:]) // 8}")
+        kind = np.dtype(STORED[precision][0])
         most = float(np.finfo(kind).max)  # a round would refuse what is larger
         return np.clip(rows, -most, most).astype(kind).astype(np.float64)
-    step = float(np.abs(rows).max(initial=0.0)) / _STEPS or 1.0
+    step = float(np.abs(rows).max(initial=0.0)) / STEPS or 1.0
     return np.rint(rows / step) * step
 
 
