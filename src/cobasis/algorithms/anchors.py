@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.algorithms import AnchorKind
 from cobasis.errors import AnchorError, OptionError, PrivacyWarning
-from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
+from cobasis.linalg.arrays import Hidden, Matrix, Places, as_matrix
 from cobasis.linalg.rng import HaarIsometry, KeyStream
 
 FROM_PUBLIC_ROWS: frozenset[AnchorKind] = frozenset({"public", "smote"})
@@ -53,7 +52,7 @@ class HeldColumns(Hidden):
     """An anchor's columns for the features that a party holds."""
 
     whole: WholeAnchor
-    places: npt.NDArray[np.intp]
+    places: Places
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -202,7 +201,7 @@ def mixed_rows(pool: Matrix, *, stream: KeyStream, n_rows: int) -> Matrix:
     return start + STRETCH * drawn[:, 1:] * (pool[near] - start)
 
 
-def nearest(pool: Matrix, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def nearest(pool: Matrix, places: Places) -> Places:
     """Return the 25 nearest other rows of some rows, nearest first, ties by place."""
     # Columns are standardised and rounded to whole steps. Products and sums of such numbers stay
     # below 2^53, so that they are exact in whatever order a machine adds them, and all parties see

@@ -40,6 +40,7 @@ from cobasis.errors import (
     StepError,
     WaitingError,
 )
+from cobasis.linalg.arrays import Integers
 from cobasis.models import UNLABELLED, ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
@@ -52,7 +53,6 @@ from cobasis.protocol.explanations import coefficients_of
 from cobasis.protocol.refusals import LEAVE_OUT
 from cobasis.protocol.scores import Worth
 from cobasis.protocol.sums import SumsAnalyst
-from cobasis.protocol.totals import Integers
 from cobasis.protocol.vertical import unit_of
 
 

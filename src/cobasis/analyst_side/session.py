@@ -24,15 +24,9 @@ from cobasis.bundle.transcript import now as time_now
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import read_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_left, remove_tree, write_whole
-from cobasis.errors import (
-    AnotherRunError,
-    CobasisError,
-    ReplayError,
-    RetentionError,
-    UnsignedError,
-)
+from cobasis.errors import AnotherRunError, CobasisError, ReplayError, RetentionError, UnsignedError
 from cobasis.keys.identity import Identity, enrolled_key
-from cobasis.linalg.arrays import Hidden
+from cobasis.linalg.arrays import Hidden, Integers
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, moment_of, moment_text
 from cobasis.protocol.exchanges import Exchange, exchanges
@@ -40,7 +34,6 @@ from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.news import News, Revocation, refuse_revoked
 from cobasis.protocol.signatures import Receipt, analyst_of, mask_keys, sign_receipt, signers
 from cobasis.protocol.sums import SumsAnalyst
-from cobasis.protocol.totals import Integers
 from cobasis.protocol.word import WORD, Word
 
 SUFFIX, NEWS = ".round", ".news"

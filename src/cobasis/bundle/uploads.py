@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import ConfigDict, Field, ValidationError
 
 from cobasis.bundle.manifest import Words
@@ -21,6 +20,7 @@ from cobasis.disk.tensors import Header, part_of, read_header, refuse
 from cobasis.disk.whole import Stamp, WholeFile, read_array
 from cobasis.errors import MessageError, OptionError
 from cobasis.features.outcome import ROLES, VALUE, record_type
+from cobasis.linalg.arrays import Array
 from cobasis.protocol.agreement import Digest, Precision
 from cobasis.protocol.messages import Upload
 from cobasis.strict_json import IF_ANY, Strict, findings
@@ -51,12 +51,12 @@ class StoredTable:
     def __len__(self) -> int:
         return self.place.shape[0]
 
-    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
+    def __getitem__(self, rows: slice) -> Array:
         """Read some rows: float64 as such, and as float32 whatever is smaller."""
         asked = slice(rows.start or 0, len(self) if rows.stop is None else rows.stop)
         what = f"the file '{self.file.path.name}' of party '{self.file.party}'"
         part = part_of(self.place, asked, what=what)
-        array: npt.NDArray[Any] = np.empty(part.shape, part.dtype)
+        array: Array = np.empty(part.shape, part.dtype)
         read_array(self.file.path, array, offset=part.offset, stamp=self.file.stamp, what=what)
         if self.records is not None:
             return array.view(self.records)[:, 0]
@@ -214,9 +214,7 @@ class UploadFile:
         told = {name: str(each) for name, each in metadata.items()}
         return make_header([*tables, ("rows", rows, about.rows.shape)], metadata=told)
 
-    def rounded(
-        self, name: str, table: npt.NDArray[Any], *, dtype: np.dtype[Any]
-    ) -> npt.NDArray[Any]:
+    def rounded(self, name: str, table: Array, *, dtype: np.dtype[Any]) -> Array:
         if table.dtype.names:  # records of float64, one behind the other
             table = np.ascontiguousarray(table).view("<f8").reshape(len(table), -1)
         if table.dtype == dtype:  # rows that were read back are not rounded again
@@ -248,15 +246,15 @@ class _Table:
     def __init__(self, upload: UploadFile, name: str, place: Place) -> None:
         self._upload, self._name, self._place = upload, name, place
 
-    def __setitem__(self, place: slice, block: npt.NDArray[Any]) -> None:
+    def __setitem__(self, place: slice, block: Array) -> None:
         part = part_of(self._place, place, what=self._upload.what)
         made = self._upload.rounded(self._name, block, dtype=part.dtype)
         self._upload.file.write(made, offset=part.offset)
 
-    def __getitem__(self, place: slice) -> npt.NDArray[Any]:
+    def __getitem__(self, place: slice) -> Array:
         """Read back rows that were written, as they stand in the file."""
         part = part_of(self._place, place, what=self._upload.what)
-        block: npt.NDArray[Any] = np.empty(part.shape, part.dtype)
+        block: Array = np.empty(part.shape, part.dtype)
         self._upload.file.read(block, offset=part.offset)
         return block
 

@@ -23,13 +23,11 @@ from cobasis.features.contract import (
     NumericFeature,
     columns_in,
 )
-from cobasis.linalg.arrays import EXACT_INTEGER, Matrix, as_table
+from cobasis.linalg.arrays import EXACT_INTEGER, Array, Matrix, as_table
 
 if TYPE_CHECKING:
     import narwhals as nw
     from scipy.interpolate import CubicSpline
-
-Array = npt.NDArray[Any]
 
 SHOWN = 5
 """How many names or words a message shows."""

@@ -9,13 +9,13 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from cobasis.errors import LabelError
+from cobasis.linalg.arrays import Array
 from cobasis.strict_json import Strict
 
-Records = npt.NDArray[Any]
+Records = Array
 Column = Annotated[str, Field(max_length=200)]
 Time = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Errors = Literal["model", "robust", "party"]
@@ -118,13 +118,13 @@ def record_type(roles: Mapping[str, str]) -> np.dtype[Any]:
     return np.dtype([(role, "<f8") for role in (VALUE, *roles)])
 
 
-def part_of(labels: Records | None, role: str = VALUE) -> npt.NDArray[Any] | None:
+def part_of(labels: Records | None, role: str = VALUE) -> Array | None:
     """Return one column of labels; None where it was not agreed on, or there are none."""
     if labels is None:
         return None
     if labels.dtype.names is None:
         return labels if role == VALUE else None
-    found: npt.NDArray[Any] | None = labels[role] if role in labels.dtype.names else None
+    found: Array | None = labels[role] if role in labels.dtype.names else None
     return found
 
 

@@ -3,7 +3,7 @@
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,10 @@ from cobasis.errors import DtypeError, NotFiniteError, SecretError, ShapeError
 from cobasis.linalg.threads import in_order, one_blas_thread
 
 Matrix = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Places = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+Array = npt.NDArray[Any]
 Done = TypeVar("Done")
 
 _NATIVE = "<" if sys.byteorder == "little" else ">"
@@ -196,9 +200,7 @@ class WholeTable(Blocks):
             )
 
 
-def gathered(
-    rows: Blocks, places: npt.NDArray[np.intp] | None = None, *, step: str = "reading rows"
-) -> Matrix:
+def gathered(rows: Blocks, places: Places | None = None, *, step: str = "reading rows") -> Matrix:
     """Return a table in memory, or some of its rows, whose places are sorted."""
 
     def copied(first: int, blocks: Iterator[Matrix]) -> list[Matrix]:

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from cobasis.errors import SecretError
-from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.linalg.arrays import Hidden, Matrix, Places
 
 KEY_BYTES = 32
 _BLOCK = 64
@@ -45,21 +45,20 @@ class KeyStream(Hidden):
         drawn = self._encryptor.update(bytes(8 * count))
         return np.frombuffer(drawn, dtype="<u8").astype(np.uint64)
 
-    def uniform(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    def uniform(self, shape: tuple[int, ...]) -> Matrix:
         """Return numbers from U[0, 1): 53 bits each, exact on every platform."""
         words = self.words(int(np.prod(shape)))
         return (words >> np.uint64(11)).astype(np.float64).reshape(shape) * 2.0**-53
 
-    def normal(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    def normal(self, shape: tuple[int, ...]) -> Matrix:
         """Return numbers from N(0, 1): 52 bits each, through the inverse distribution."""
         # One word a number, and none is rejected: however the stream is cut, it goes on at the
         # same place. The half puts each into the middle of its interval, so that none is infinite.
         words = self.words(int(np.prod(shape)))
         midpoints = ((words >> np.uint64(12)) + 0.5) * 2.0**-52
-        drawn: npt.NDArray[np.float64] = scipy.special.ndtri(midpoints)
-        return drawn.reshape(shape)
+        return np.asarray(scipy.special.ndtri(midpoints)).reshape(shape)
 
-    def tailed_normal(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    def tailed_normal(self, shape: tuple[int, ...]) -> Matrix:
         """Return numbers from N(0, 1) whose tails end beyond 16 instead of beyond 8."""
         # Where noise hides something several times its size, what lies beyond 8.2 still counts.
         # One bit is the sign, 191 are the share: added from the last word to the first, each sum
@@ -70,10 +69,9 @@ class KeyStream(Hidden):
         share = (words[2].astype(np.float64) + 0.5) * 2.0**-64
         for word in (words[1], words[0] >> np.uint64(1)):
             share = (word.astype(np.float64) + share) * 2.0**-64
-        drawn: npt.NDArray[np.float64] = np.where(negative, 1.0, -1.0) * scipy.special.ndtri(share)
-        return drawn.reshape(shape)
+        return np.asarray(np.where(negative, 1.0, -1.0) * scipy.special.ndtri(share)).reshape(shape)
 
-    def permutation(self, count: int) -> npt.NDArray[np.intp]:
+    def permutation(self, count: int) -> Places:
         """Return a random order of ``range(count)``: the order of 64-bit words."""
         return np.argsort(self.words(count), kind="stable")
 

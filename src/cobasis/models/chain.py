@@ -8,22 +8,18 @@ and the weights behind them are one matrix.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Literal, NoReturn, TypeAlias, cast
+from typing import Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.errors import EstimateError, ModelFileError, NotFiniteError, OptionError
-from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.linalg.arrays import Array, Integers, Matrix, as_matrix
 from cobasis.models import FAMILIES, ChainFamily
 from cobasis.models.regressions import RegressionFit
 
 Function = Literal["Relu", "Tanh", "Sigmoid", "Cos", "Square", "LogSumExp"]
 Head = Literal["probabilities", "decision", "prediction"]
 ChainTask = Literal["classification", "regression"]
-
-Integers = npt.NDArray[np.int64]
-Array = npt.NDArray[Any]
 
 ABSENT = -1e30
 """Logit of a class that no training row had: its likelihood is exactly zero."""

@@ -14,19 +14,9 @@ from typing import Any
 import numpy as np
 
 from cobasis.errors import ModelFileError, OptionError
+from cobasis.linalg.arrays import Array
 from cobasis.models import MODELLESS, ChainFamily, Task
-from cobasis.models.chain import (
-    LEAF,
-    Affine,
-    Array,
-    Chain,
-    Function,
-    Head,
-    Layer,
-    Trees,
-    ends_of,
-    refuse,
-)
+from cobasis.models.chain import LEAF, Affine, Chain, Function, Head, Layer, Trees, ends_of, refuse
 from cobasis.models.regressions import RegressionFit
 from cobasis.strict_json import json_object
 from cobasis.tensor_header import PREFIX, make_header, parse_header, places_in

@@ -18,8 +18,8 @@ from scipy.linalg.blas import dsyr, dsyrk
 from scipy.sparse.linalg import LinearOperator, cg
 
 from cobasis.errors import NotFiniteError
-from cobasis.linalg.arrays import EPS, Matrix
-from cobasis.models.chain import Affine, Held, Integers
+from cobasis.linalg.arrays import EPS, Integers, Matrix
+from cobasis.models.chain import Affine, Held
 from cobasis.models.passes import Block, LabelledRows, Labels, Pass, chunks
 from cobasis.progress import AGAIN
 

@@ -16,9 +16,9 @@ import numpy as np
 from cobasis.errors import RowCarryingError
 from cobasis.features.contract import Feature
 from cobasis.features.encoder import encoded_columns
-from cobasis.linalg.arrays import EPS, Matrix
+from cobasis.linalg.arrays import EPS, Integers, Matrix
 from cobasis.models import Estimator, Mixture
-from cobasis.models.chain import LEAF, Affine, Chain, Integers, Layer, Trees
+from cobasis.models.chain import LEAF, Affine, Chain, Layer, Trees
 
 MOST_ROWS = 20_000
 """Rows of all parties, in proportion, on which is fitted."""

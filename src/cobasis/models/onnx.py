@@ -15,8 +15,8 @@ import onnx
 from cobasis.errors import OptionError
 from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
 from cobasis.features.encoder import LARGEST, encoded_columns
-from cobasis.linalg.arrays import Matrix
-from cobasis.models.chain import Affine, Array, Chain, Trees
+from cobasis.linalg.arrays import Array, Matrix
+from cobasis.models.chain import Affine, Chain, Trees
 
 RAW_FORMAT = "cobasis/raw-model/1"
 MARK = "holds F_i G_i, with which rows of every party can be read: keep it as you keep the basis"

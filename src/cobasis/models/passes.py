@@ -9,20 +9,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.errors import LabelError, NotFiniteError, StepError
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Array, Integers, Matrix
 from cobasis.linalg.threads import in_order
 from cobasis.models import Task
-from cobasis.models.chain import Integers
 from cobasis.models.tuning import EARLY_STOPPING_ROWS
 from cobasis.progress import Report, silent
 
-Labels = npt.NDArray[Any]
+Labels = Array
 Result = TypeVar("Result")
 
 _ROWS_APART = 100_000

@@ -9,14 +9,11 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, SkipValidation, model_validator
 
 from cobasis.features.outcome import EffectName, Errors
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Array, Matrix
 from cobasis.models import RegressionName
-
-Array = npt.NDArray[Any]
 
 _LOPSIDED = 1e-9
 """Of its largest entry: by how much a covariance may miss being symmetric."""

@@ -11,19 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Array, Integers, Matrix
 from cobasis.models import Estimator
-from cobasis.models.chain import (
-    LEAF,
-    Affine,
-    Array,
-    Chain,
-    Integers,
-    Layer,
-    Trees,
-    chain_of,
-    folded,
-)
+from cobasis.models.chain import LEAF, Affine, Chain, Layer, Trees, chain_of, folded
 
 _BELOW_HALF = 0.49
 

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from cobasis.errors import LabelError, OptionError
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Integers, Matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import TABULAR, ChainFamily, Estimator, ModelName, Task, family, needing
-from cobasis.models.chain import Affine, Chain, Head, Held, Integers, Layer, chain_of
+from cobasis.models.chain import Affine, Chain, Head, Held, Layer, chain_of
 from cobasis.models.linear import FACTOR, Design, draw_waves, fit_logistic, fit_ridge
 from cobasis.models.out_of_core import fit_by_batches, fit_xgboost
 from cobasis.models.passes import (

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.errors import RowCarryingError
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Array, Matrix
 from cobasis.models import FAMILIES, Estimator, ModelName, Task
 from cobasis.models.chain import Held
 
@@ -44,7 +43,7 @@ def unfitted(name: ModelName, task: Task, *, n_rows: int, seed: int) -> Estimato
 
 
 def log_likelihood(
-    estimator: Estimator, block: tuple[Matrix, npt.NDArray[Any]], *, held: Held | None = None
+    estimator: Estimator, block: tuple[Matrix, Array], *, held: Held | None = None
 ) -> float:
     """Return the mean log-likelihood of labels, leaving out classes that were not fitted."""
     # on a few dozen rows it chooses better than accuracy does, which comes in steps
@@ -61,7 +60,7 @@ def log_likelihood(
 
 def tuned(
     name: ModelName,
-    block: tuple[Matrix, npt.NDArray[Any]],
+    block: tuple[Matrix, Array],
     *,
     task: Task,
     seed: int,
@@ -98,7 +97,7 @@ def tuned(
     return search.best_estimator_
 
 
-def folds(labels: npt.NDArray[Any], *, task: Task, seed: int) -> list[tuple[Any, Any]]:
+def folds(labels: Array, *, task: Task, seed: int) -> list[tuple[Any, Any]]:
     """Return shuffled folds, stratified where every class has a row for each; none of few rows."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -147,7 +146,7 @@ def refuse_row_carrying(estimator: Estimator, rows: Matrix | None = None) -> Non
         )
 
 
-def _holds(array: npt.NDArray[Any], known: set[bytes], width: int) -> bool:
+def _holds(array: Array, known: set[bytes], width: int) -> bool:
     """Whether at least one in a hundred of `array`'s rows, or columns, is a training row."""
     if array.ndim != 2 or array.dtype != np.float64:  # noqa: PLR2004
         return False

@@ -9,16 +9,14 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.errors import CobasisError
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Array, Matrix
 from cobasis.models import FAMILIES, Estimator, ModelName, Task
 from cobasis.models.passes import Block
 from cobasis.models.trainer import train
 from cobasis.models.tuning import folds, unfitted
 
-Array = npt.NDArray[Any]
 Verdict = Literal["better", "no difference", "worse"]
 
 COMPARED_ROWS = 4_000

@@ -9,10 +9,9 @@ mini-batches the labels of one party at a time. Inside such a block rows are shu
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.errors import NotFiniteError
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Integers, Matrix
 from cobasis.models.passes import Block
 from cobasis.protocol.messages import Upload
 
@@ -24,7 +23,6 @@ BLOCK_BYTES = 64 * 2**20
 
 _ROWS_AT_ONCE = 32_768
 
-Integers = npt.NDArray[np.int64]
 Part = tuple[str, int, int]  # a party, and its first row and the one behind its last
 
 

@@ -18,9 +18,9 @@ from cobasis.errors import FeatureError
 from cobasis.features.contract import CategoryFeature, Column, NumericFeature, width_of
 from cobasis.features.maps import range_of
 from cobasis.features.outcome import VALUE, Records, part_of
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Integers, Matrix
 from cobasis.protocol.curves import Curves, curves_of
-from cobasis.protocol.totals import AnyLayout, Integers, cut, n_small, require
+from cobasis.protocol.totals import AnyLayout, cut, n_small, require
 from cobasis.strict_json import IF_ANY, Strict
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cobasis.features.outcome import Outcome
-from cobasis.protocol.totals import Integers
+from cobasis.linalg.arrays import Integers
 from cobasis.statistics.survival import LogRank, Vector, halved, log_rank, product_limit
 from cobasis.strict_json import Strict
 

@@ -15,7 +15,7 @@ from cobasis.algorithms.anchors import Anchor, draw_anchor
 from cobasis.errors import OptionError, ShapeError, StepError
 from cobasis.features.contract import CategoryFeature, Feature
 from cobasis.features.encoder import encode, encoded_columns
-from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.linalg.arrays import Matrix, Places, as_matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import ABSENT, Affine, Chain
 from cobasis.models.regressions import RegressionFit
@@ -68,7 +68,7 @@ def reference(
     return rows
 
 
-def _owners(features: Sequence[Feature]) -> npt.NDArray[np.intp]:
+def _owners(features: Sequence[Feature]) -> Places:
     """Return of each encoded column the place of the feature that it is of."""
     places = {each.name: place for place, each in enumerate(features)}
     return np.array([places[each.feature.name] for each in encoded_columns(features)])

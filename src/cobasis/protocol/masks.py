@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from cobasis.errors import MessageError, StepError
-from cobasis.linalg.arrays import Hidden
+from cobasis.linalg.arrays import Hidden, Integers
 from cobasis.linalg.rng import KEY_BYTES, KeyStream, require_key
-from cobasis.protocol.totals import FORMAT, Integers, Words
+from cobasis.protocol.totals import FORMAT, Words
 
 
 @dataclass(frozen=True, kw_only=True)

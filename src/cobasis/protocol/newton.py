@@ -15,19 +15,12 @@ import numpy as np
 from cobasis.errors import EstimateError, MessageError
 from cobasis.features.maps import Columns, Turn, turn_of
 from cobasis.features.outcome import Records, part_of
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Integers, Matrix
 from cobasis.models import FAMILIES, RegressionName
 from cobasis.models.chain import Chain, regression_chain
 from cobasis.models.regressions import RegressionFit
-from cobasis.protocol.totals import AnyLayout, Integers, bounded, n_small, require
-from cobasis.statistics.ascent import (
-    Slopes,
-    ascend,
-    efron,
-    inverse_of,
-    level_of_all,
-    of_residuals,
-)
+from cobasis.protocol.totals import AnyLayout, bounded, n_small, require
+from cobasis.statistics.ascent import Slopes, ascend, efron, inverse_of, level_of_all, of_residuals
 from cobasis.statistics.coefficients import table_of
 from cobasis.statistics.sample import nothing_told
 

@@ -20,10 +20,9 @@ from itertools import pairwise
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.errors import AgreementError, FileChangedError
-from cobasis.linalg.arrays import Blocks, Hidden, Matrix, WholeTable
+from cobasis.linalg.arrays import Blocks, Hidden, Matrix, Places, WholeTable
 from cobasis.linalg.threads import in_order, one_blas_thread
 from cobasis.privacy.mechanism import noised, randomised
 from cobasis.privacy.sensitivity import clip_rows
@@ -146,7 +145,7 @@ class Projection(Hidden):
     rows: LabelledRows
     about: Upload  # whose rows and labels take no memory: they say how many there will be
     basis: SecretBasis  # F_i
-    order: npt.NDArray[np.intp]  # the upload's first row is the party's row order[0], and so on
+    order: Places  # the upload's first row is the party's row order[0], and so on
     noising: Noising | None = None  # what hides each person, where the agreement has a [dp] section
 
     def rehearsed(self) -> Self:

@@ -19,13 +19,7 @@ from cobasis.models import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.masks import MaskKey
-from cobasis.protocol.messages import (
-    ConsensusSpan,
-    Labels,
-    decode_labels,
-    encode_labels,
-    figure_of,
-)
+from cobasis.protocol.messages import ConsensusSpan, Labels, decode_labels, encode_labels, figure_of
 from cobasis.protocol.party import Party
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.secrets import SecretBasis

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, MAX_ISOMETRIC_FEATURES
 from cobasis.algorithms.bases import BASES
 from cobasis.features.contract import width_of
+from cobasis.linalg.arrays import Places
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS
 from cobasis.strict_json import Strict
 
@@ -77,7 +77,7 @@ def others_of(agreement: "Agreement") -> tuple[str, ...]:
     return tuple(each.party for each in block if each != own)
 
 
-def places_of(agreement: "Agreement") -> npt.NDArray[np.intp]:
+def places_of(agreement: "Agreement") -> Places:
     held, features = {*agreement.columns}, agreement.whole.features
     return np.flatnonzero(np.concatenate([[x.name in held] * width_of([x]) for x in features]))
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Integers, Matrix
 from cobasis.linalg.rng import KeyStream
 from cobasis.models.chain import Chain
 from cobasis.models.passes import Labels
-from cobasis.protocol.totals import AnyLayout, Integers, cut, n_small, require
+from cobasis.protocol.totals import AnyLayout, cut, n_small, require
 
 TEMPERATURES = np.logspace(-1, 2, 61)
 """By which scores are multiplied to become logits; twelve per cent apart."""

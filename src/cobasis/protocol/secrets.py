@@ -39,6 +39,7 @@ from cobasis.linalg.arrays import (
     Blocks,
     Hidden,
     Matrix,
+    Places,
     as_matrix,
     orthonormality_defect,
 )
@@ -69,7 +70,7 @@ class _Key(Hidden):
         return KeyStream(self._key, label)
 
 
-Linked = tuple[npt.NDArray[np.intp], bytes]
+Linked = tuple[Places, bytes]
 """In which order rows of a block's people are uploaded, and the tag of these people."""
 
 

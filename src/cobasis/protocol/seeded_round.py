@@ -14,12 +14,7 @@ from cobasis.algorithms import AlignerName, AnchorKind, BasisName, SpanCondition
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.bases import bases_under
 from cobasis.errors import FeatureError, LabelError, OptionError, ShapeError
-from cobasis.features.contract import (
-    listed_features,
-    numeric_features,
-    width_of,
-    with_bases,
-)
+from cobasis.features.contract import listed_features, numeric_features, width_of, with_bases
 from cobasis.features.encoder import column_names, encode
 from cobasis.features.maps import Columns, Mixed, RandomFourier
 from cobasis.features.outcome import VALUE

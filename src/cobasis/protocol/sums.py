@@ -10,6 +10,7 @@ import numpy as np
 
 from cobasis.errors import MessageError, StepError
 from cobasis.features.maps import Turn, turn_of
+from cobasis.linalg.arrays import Integers
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Affine, Chain, Layer, chain_of, folded
 from cobasis.models.evidence import Evident, fit_noisy, fit_total
@@ -21,7 +22,7 @@ from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import MaskedSums, Return
 from cobasis.protocol.newton import newton_chain
 from cobasis.protocol.scores import Worth, worth_of
-from cobasis.protocol.totals import Integers, Layout, Total, checked, within
+from cobasis.protocol.totals import Layout, Total, checked, within
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from cobasis.features.contract import CategoryFeature, columns_in, width_of
 from cobasis.features.encoder import encode, encoded_columns
 from cobasis.features.maps import Columns, turn_of
 from cobasis.features.outcome import part_of
-from cobasis.linalg.arrays import Matrix, gathered
+from cobasis.linalg.arrays import Integers, Matrix, gathered
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
@@ -29,7 +29,7 @@ from cobasis.protocol.newton import NewtonLayout
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
 from cobasis.protocol.refusals import refuse_few, require_known
 from cobasis.protocol.scores import MOST_SHUFFLED
-from cobasis.protocol.totals import AnyLayout, Integers, Layout, n_small
+from cobasis.protocol.totals import AnyLayout, Layout, n_small
 
 
 class SumsParty(Explaining):

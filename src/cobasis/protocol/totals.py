@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cobasis.errors import MessageError, OptionError
 from cobasis.features.maps import Turn
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Integers, Matrix
 from cobasis.models.passes import Block, chunks
 from cobasis.strict_json import canonical_json
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from cobasis.protocol.newton import NewtonLayout
 
 Words = npt.NDArray[np.uint64]
-Integers = npt.NDArray[np.int64]
 
 FORMAT = "cobasis/sums/1"
 SIGNED_BITS, _EXACT_BITS = 62, 53

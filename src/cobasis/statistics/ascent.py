@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.errors import EstimateError
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Integers, Matrix
 from cobasis.models.regressions import RegressionFit
 
 SETTLED = 1e-6
@@ -144,7 +143,7 @@ def of_residuals(
     )
 
 
-def efron(deaths: npt.NDArray[np.int64], at_risk: Matrix, *, tied: Matrix) -> tuple[Slopes, Matrix]:
+def efron(deaths: Integers, at_risk: Matrix, *, tied: Matrix) -> tuple[Slopes, Matrix]:
     """Return a partial likelihood's slopes but for the deaths' own columns, and hazards.
 
     `at_risk` and `tied` are, time by time, the sums of risk (1, z)(1, z)' over whoever is at risk

@@ -9,17 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table
 from cobasis.errors import ShapeError
 from cobasis.features.contract import Feature
 from cobasis.features.encoder import encoded_columns
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Mask, Matrix, Places
 from cobasis.linalg.rng import KeyStream
 from cobasis.progress import Report, silent
-
-Numbers = npt.NDArray[np.float64]
 
 _MOST_WHOLE, _PAIRS = 12, 2**11
 _CELLS_AT_ONCE = 2**20
@@ -47,11 +44,11 @@ class Attributions(Readable):
 
 
 def attributions(
-    predict: Callable[[Matrix], Numbers],
+    predict: Callable[[Matrix], Matrix],
     rows: Matrix,
     *,
     background: Matrix,
-    groups: npt.NDArray[np.intp],  # for each encoded column, its feature's index
+    groups: Places,  # for each encoded column, its feature's index
     seed: bytes,
     report: Report = silent,
 ) -> tuple[Matrix, float]:
@@ -61,7 +58,7 @@ def attributions(
     inside, weights = _coalitions(n_features, KeyStream(seed, "attributions"))
     known, step = inside[:, groups], max(1, _CELLS_AT_ONCE // background.size)
 
-    def worth(row: Matrix) -> Numbers:
+    def worth(row: Matrix) -> Matrix:
         parts = []
         for at in range(0, len(known), step):
             mixed = np.where(known[at : at + step, np.newaxis], row, background)
@@ -81,7 +78,7 @@ def attributions(
     return values, base
 
 
-def _coalitions(count: int, stream: KeyStream) -> tuple[npt.NDArray[np.bool_], Numbers]:
+def _coalitions(count: int, stream: KeyStream) -> tuple[Mask, Matrix]:
     """Return who is in each coalition, and its weight: all, or pairs of one and its complement."""
     if count == 1:  # there is none but the whole, and its worth is given
         return np.ones((1, 1), dtype=np.bool_), np.ones(1)

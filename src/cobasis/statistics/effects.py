@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.errors import EstimateError
 from cobasis.features.outcome import EffectName, Outcome, Records, part_of
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Array, Mask, Matrix
 from cobasis.models.regressions import BEFORE, EffectFit, Kind, RegressionFit, Target
 from cobasis.models.tuning import folds
 from cobasis.statistics.regression import DEPENDENT, fit_regression
@@ -31,8 +30,6 @@ _GRID = 1e-9
 
 _BY_PROPENSITY: tuple[Target, ...] = ("ATE", "ATT")
 
-Chosen = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[Any]
 Told = tuple[Target, float, Any, Any, Any]
 """Target, horizon, the means of treated and of control rows, and their difference's variance."""
 
@@ -58,7 +55,7 @@ class _Study:
         self.nuisance = (self.treated - shares)[:, None] * self.design @ self.bread
         self.kept = (shares >= self.outcome.trim) & (shares <= 1 - self.outcome.trim)
 
-    def arm(self, group: int) -> Chosen:
+    def arm(self, group: int) -> Mask:
         return np.asarray(self.kept & (self.treated == group))
 
 
@@ -96,11 +93,11 @@ def fit_effects(rows: Matrix, labels: Records, *, outcome: Outcome, seed: int) -
     )
 
 
-def _by_group(rows: Chosen, treated: Chosen) -> tuple[int, int]:
+def _by_group(rows: Mask, treated: Mask) -> tuple[int, int]:
     return int(np.sum(rows & treated)), int(np.sum(rows & ~treated))
 
 
-def _propensity(rows: Matrix, treated: Chosen) -> RegressionFit:
+def _propensity(rows: Matrix, treated: Mask) -> RegressionFit:
     """Fit the odds of treatment; refuse groups that columns tell apart."""
     _need_enough(treated, ~treated, n_columns=rows.shape[1])
     told, nothing = treated.astype(np.float64), Outcome()
@@ -115,7 +112,7 @@ def _propensity(rows: Matrix, treated: Chosen) -> RegressionFit:
     return replace(found, model="effect")
 
 
-def _need_enough(*groups: Chosen, n_columns: int, trim: float = 0.0) -> None:
+def _need_enough(*groups: Mask, n_columns: int, trim: float = 0.0) -> None:
     counts, least = [int(each.sum()) for each in groups], n_columns + FEWEST
     if min(counts) < least:
         raise EstimateError(
@@ -146,7 +143,7 @@ def _refuse(study: _Study) -> None:
 # ---------------------------------------------------------------- weighting
 
 
-def _weights(study: _Study, target: Target) -> tuple[Numbers, Numbers]:
+def _weights(study: _Study, target: Target) -> tuple[Array, Array]:
     """Return the rows' weights, and their slopes in the log-odds."""
     odds, base = np.exp(study.logits), 1.0 * (target == "ATE")
     weights = np.where(study.treated, 1 + base / odds, base + odds)
@@ -168,13 +165,13 @@ def _weighting(study: _Study) -> Iterator[Told]:
             yield target, horizon, means[0], means[1], influence @ influence
 
 
-def _mean(study: _Study, weights: Numbers, _: float) -> tuple[float, Numbers]:
+def _mean(study: _Study, weights: Array, _: float) -> tuple[float, Array]:
     """Return a weighted mean, and its slope in each row's weight."""
     mean = float(weights @ study.value / weights.sum())
     return mean, (study.value - mean) / weights.sum()
 
 
-def _share(study: _Study, weights: Numbers, horizon: float) -> tuple[float, Numbers]:
+def _share(study: _Study, weights: Array, horizon: float) -> tuple[float, Array]:
     """Return the share without event at a horizon, and its slope in each row's weight."""
     time = study.value
     dead = (np.asarray(study.event) > 0) & (weights > 0) & (time <= horizon)
@@ -199,10 +196,10 @@ def _share(study: _Study, weights: Numbers, horizon: float) -> tuple[float, Numb
 class _Pairs(NamedTuple):
     """The nearest rows of the other group, all of those that tie."""
 
-    matched: Chosen  # of the target's rows, which have any
-    other: Numbers  # the mean outcome of a row's matches
-    used: Numbers  # how often a row counts: as itself, and as others' match
-    squares: Numbers  # its squared shares in others' matches
+    matched: Mask  # of the target's rows, which have any
+    other: Array  # the mean outcome of a row's matches
+    used: Array  # how often a row counts: as itself, and as others' match
+    squares: Array  # its squared shares in others' matches
 
 
 def _pairs(study: _Study, target: Target) -> _Pairs:
@@ -226,7 +223,7 @@ def _pairs(study: _Study, target: Target) -> _Pairs:
     return _Pairs(ties > 0, other, (ties > 0) + counts, squares)
 
 
-def _local(study: _Study, group: int) -> tuple[Numbers, Numbers, Numbers]:
+def _local(study: _Study, group: int) -> tuple[Array, Array, Array]:
     """Return, of a group's rows near each row, mean, variance, and covariance with columns.
 
     Near are the nearest four, and all that are no farther: of rows that tie, none is chosen.
@@ -286,7 +283,7 @@ def _matching(study: _Study) -> Iterator[Told]:
 # ---------------------------------------------------------------- outcome models
 
 
-def _line(study: _Study, rows: Chosen) -> Numbers:
+def _line(study: _Study, rows: Mask) -> Array:
     found, _, rank, _ = np.linalg.lstsq(study.design[rows], study.value[rows], rcond=DEPENDENT)
     if rank < study.design.shape[1]:
         raise EstimateError(

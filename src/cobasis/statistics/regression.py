@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.errors import CobasisError, EstimateError
 from cobasis.features.outcome import Outcome, Records, part_of
-from cobasis.linalg.arrays import EPS, Matrix
+from cobasis.linalg.arrays import EPS, Array, Matrix
 from cobasis.models import RegressionName, needing
 from cobasis.models.regressions import RegressionFit
 from cobasis.statistics.sample import FEWEST, Sample, grouped, refuse_few
@@ -46,7 +45,7 @@ def fit_regression(
     *,
     model: RegressionName,
     outcome: Outcome,
-    owners: npt.NDArray[Any],
+    owners: Array,
 ) -> RegressionFit:
     """Fit aligned rows of owners (names or numbers) to labels: classes' positions, or records."""
     sample = Sample(model=model, outcome=outcome, rows=rows, labels=labels, owners=owners)

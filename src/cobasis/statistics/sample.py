@@ -3,17 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.errors import EstimateError
 from cobasis.features.outcome import Outcome, Records, part_of
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Array, Mask, Matrix, Places
 from cobasis.models import RegressionName
-
-Integers = npt.NDArray[np.intp]
 
 FEWEST = 10
 """So many events, and rows beyond columns, a party needs for estimates of its own; and so many
@@ -26,9 +23,9 @@ class Sample:
     outcome: Outcome
     rows: Matrix
     labels: Records
-    owners: npt.NDArray[Any]
+    owners: Array
 
-    def some(self, kept: npt.NDArray[np.bool_]) -> Self:
+    def some(self, kept: Mask) -> Self:
         rows, labels, owners = self.rows[kept], self.labels[kept], self.owners[kept]
         return replace(self, rows=rows, labels=labels, owners=owners)
 
@@ -56,7 +53,7 @@ class Sample:
         return np.log(self.part("exposure", otherwise=1.0) / self.exposure)
 
     @cached_property
-    def strata(self) -> Integers:
+    def strata(self) -> Places:
         """In whose baseline hazard a row is; of other models than Cox's all 0."""
         if self.model != "cox":
             return np.zeros(len(self.rows), dtype=np.intp)
@@ -119,7 +116,7 @@ def refuse_few(sample: Sample, *, n_events: int, n_columns: int, fewest: int) ->
         )
 
 
-def grouped(codes: Integers, table: Matrix, *, count: int) -> Matrix:
+def grouped(codes: Places, table: Matrix, *, count: int) -> Matrix:
     found = np.zeros((count, table.shape[1]))
     np.add.at(found, codes, table)
     return found

@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.features.outcome import Records, part_of
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Array, Mask, Matrix
 from cobasis.models.worth import Figure
 from cobasis.statistics.sample import grouped
 
-Vector = npt.NDArray[Any]
+Vector = Array
 
 _Z = 1.959963984540054
 _ROUNDING = 1e-10
@@ -185,7 +184,7 @@ def score_residuals(
     weights: Matrix,
     *,
     time: Matrix,
-    dead: npt.NDArray[np.bool_],
+    dead: Mask,
     entry: Matrix,
     weight: Matrix,
 ) -> tuple[Matrix, Matrix, Matrix]:

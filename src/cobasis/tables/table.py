@@ -10,15 +10,14 @@ from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from cobasis.errors import LabelError, OptionError, ShapeError
 from cobasis.features.contract import CategoryFeature, Column, NumericFeature, columns_in, word_of
-from cobasis.features.encoder import SHOWN, Array, Encoder, rounded, words_of
+from cobasis.features.encoder import SHOWN, Encoder, rounded, words_of
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding, check
-from cobasis.linalg.arrays import EXACT_INTEGER, Matrix
+from cobasis.linalg.arrays import EXACT_INTEGER, Array, Integers, Mask, Matrix
 from cobasis.linalg.threads import in_order, one_blas_thread
 from cobasis.models import OF_NUMBERS
 from cobasis.progress import Report, silent
@@ -29,7 +28,6 @@ from cobasis.protocol.rows_terms import others_of
 from cobasis.tables.sources import Part, Source, refuse_absent, row_of_text, source_of
 
 Done = TypeVar("Done")
-Mask = npt.NDArray[np.bool_]
 
 BLOCK_CELLS = 2**20
 """Cells of a block, 8 MB: what stays in the processor's cache between two operations."""
@@ -152,7 +150,7 @@ class StreamedTable(LabelledRows):
         given: Any = told if beside else told[found.name]
         return encode_labels(given, agreement, n_rows=len(found), party=self.party)
 
-    def _codes(self, found: pl.Series) -> npt.NDArray[np.int64]:
+    def _codes(self, found: pl.Series) -> Integers:
         kinds = found.unique()  # a handful, where the column has millions
         agreed: Any = label_columns(self._agreement, found.name)[0]
         codes: Any = words_of(nw.from_native(kinds, series_only=True), agreed)
