@@ -17,8 +17,7 @@ from cobasis.bundle.messages import Enclosed, consensus_in, enclose, enclose_upl
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.protocol.exchanges import exchanges
 from cobasis.protocol.news import News
-from cobasis.protocol.signatures import sign_agreement
-from cobasis.protocol.span_lines import sign_span
+from cobasis.protocol.signatures import sign_agreement, sign_span
 from keys.quick import keys_of
 from protocol.consortium import agree, tables
 

@@ -2,6 +2,7 @@
 
 import json
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,7 @@ from cobasis.models.chain import Affine, Chain
 from cobasis.party_side.accept import accept, adopt
 from cobasis.party_side.send import send
 from cobasis.protocol.agreement import missing_fields
-from cobasis.protocol.messages import ConsensusSpan, Return
-from cobasis.protocol.span_lines import sign_span
+from cobasis.protocol.signatures import sign_span
 from party_side.sites import KEY, NAMES, frame, join
 from party_side.test_auditing import PEOPLE, sent
 from party_side.test_receiving import span
@@ -111,7 +111,7 @@ def test_r5_a_model_that_nobody_agreed_on_and_strangers_are_not_accepted(returns
         ({"trained_on": ("north", "mallory")}, "among them 'mallory', no party of it"),
         ({"trained_on": ("north", "north")}, "names one twice"),
     ):
-        path = site.return_file(Return(**{**vars(good), **other}))
+        path = site.return_file(replace(good, **other))
         with pytest.raises(MessageError, match=words):
             accept(session, path)
         path.unlink()
@@ -166,7 +166,7 @@ def test_r6_an_upload_through_another_span_than_the_round_s_is_not_taken(tmp_pat
     made.run()
     span = made.adopted("east")
     sign = made.identities["east"].sign
-    other = ConsensusSpan(**{**vars(span), "rows": -span.rows})
+    other = replace(span, rows=-span.rows)
     for lines in ((), (sign_span(other, made.agreement, party="east", sign=sign),)):
         path = made.upload("east", consensus=span, lines=lines)
         assert verdicts(made.receive())["east.upload"] == "CB306"

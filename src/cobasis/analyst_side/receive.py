@@ -32,8 +32,13 @@ from cobasis.errors import (
 from cobasis.progress import counted
 from cobasis.protocol.exchanges import EXCHANGES, Exchange
 from cobasis.protocol.refusals import check_proposal, check_upload
-from cobasis.protocol.signatures import Signature, check_approved, check_signature, signers
-from cobasis.protocol.span_lines import check_lines
+from cobasis.protocol.signatures import (
+    Signature,
+    check_approved,
+    check_lines,
+    check_signature,
+    signers,
+)
 from cobasis.protocol.word import WORD, Word
 
 _SIGNS = ("signature", "agreement")  # what may hold signatures

@@ -23,7 +23,7 @@ from cobasis.protocol.baseline import BaselineTable
 from cobasis.protocol.card import ModelCard
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import Return
-from cobasis.protocol.span_lines import SpanLine
+from cobasis.protocol.signatures import SpanLine
 from cobasis.protocol.sums import SumsResult
 from cobasis.statistics.coefficients import CoefficientTable
 from cobasis.strict_json import json_object

@@ -11,7 +11,7 @@ from cobasis.errors import BundleError, ClockError, ForeignBundleError, OptionEr
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
 from cobasis.protocol.enrolment import IdentityName
 from cobasis.protocol.exchanges import Answer, MessageName
-from cobasis.protocol.span_lines import SpanLine
+from cobasis.protocol.signatures import SpanLine
 from cobasis.strict_json import Strict, canonical_json, findings
 
 Kind = Literal[MessageName, Answer, "receipt", "secret", "part"]

@@ -25,7 +25,7 @@ from cobasis.protocol.agreement import Agreement, Digest
 from cobasis.protocol.card import ModelCard
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import ConsensusSpan, MaskedSums, Message, Return, SpanProposal
-from cobasis.protocol.span_lines import SpanLine
+from cobasis.protocol.signatures import SpanLine
 
 _M = TypeVar("_M", bound=Message)
 _Names = tuple[str, ...]
@@ -189,7 +189,7 @@ class Enclosed(NamedTuple):
 
 
 def enclose(
-    message: Payload | SpanProposal | MaskedSums | ConsensusSpan | Return,
+    message: Message,
     *,
     agreement: Agreement,
     sender: str,

@@ -36,8 +36,7 @@ from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.news import News
 from cobasis.protocol.refusals import check_consensus, check_return
-from cobasis.protocol.signatures import SignedReceipt, check_receipt
-from cobasis.protocol.span_lines import check_lines
+from cobasis.protocol.signatures import SignedReceipt, check_lines, check_receipt
 from cobasis.protocol.sums_terms import table_layout
 from cobasis.statistics.coefficients import CoefficientTable
 from cobasis.statistics.effect_table import EffectTable, effects_of

@@ -32,7 +32,7 @@ from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import MaskedSums, SpanProposal
 from cobasis.protocol.party import Party
 from cobasis.protocol.projection import Projection
-from cobasis.protocol.span_lines import sign_span
+from cobasis.protocol.signatures import sign_span
 from cobasis.protocol.sums_party import SumsParty
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from cobasis.algorithms.certificate import Evidence
 from cobasis.errors import LabelError, LocalError
 from cobasis.features.outcome import VALUE, Outcome, check_records, record_type
-from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.linalg.arrays import Integers, Matrix, as_matrix
 from cobasis.models import OF_NUMBERS, UNLABELLED, Task
 from cobasis.models.chain import Chain
 from cobasis.models.trainer import TrainedModel
@@ -29,13 +29,15 @@ Labels: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 """Positions of classes, numbers, or records of numbers where an outcome has several columns."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Message:
-    __slots__ = ()
+    agreement_digest: bytes = field(repr=False)
+    simulated: bool
 
     @property
     def n_bytes(self) -> int:
         """The bytes of a message's arrays, those of a return's models among them."""
-        held = [getattr(self, each.name) for each in fields(cast("Any", self))]
+        held = [getattr(self, each.name) for each in fields(self)]
         arrays = sum(each.nbytes for each in held if isinstance(each, np.ndarray))
         return arrays + sum(each.n_bytes for each in held if isinstance(each, Chain | TrainedModel))
 
@@ -45,22 +47,18 @@ class SpanProposal(Message):
     """Party to analyst, consensus bases only: the party's directions, seen by the anchor."""
 
     party: str
-    agreement_digest: bytes
     anchor_tag: bytes
     # A V_i of its real directions, turned; weighted, A V_i S_i / sqrt(n_i)
     image: Matrix = field(repr=False)
-    simulated: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConsensusSpan(Message):
     """Analyst to every party, consensus bases only: the common span, hidden by the anchor."""
 
-    agreement_digest: bytes
     anchor_tag: bytes
     rows: Matrix = field(repr=False)  # Z, orthonormal
     contributors: tuple[str, ...]  # whose directions shaped it
-    simulated: bool
 
     def digest(self) -> bytes:
         """Return the SHA-256 of all that everybody in the round has to have alike."""
@@ -98,10 +96,8 @@ class Upload(Message):
     """
 
     party: str
-    agreement_digest: bytes = field(repr=False)
     anchor_tag: bytes = field(repr=False)
     linked: bytes = field(default=b"", repr=False)
-    simulated: bool
     rows: Matrix = field(repr=False)
     labels: Labels | None = field(repr=False)
     anchor_image: Matrix = field(repr=False)
@@ -112,12 +108,10 @@ class MaskedSums(Message):
     """Party to analyst: its sums, under masks that cancel in everybody's total."""
 
     party: str
-    agreement_digest: bytes
     roster: bytes  # `roster_of` all keys that the masks were made with
     attempt: int  # of the exchange, from 1
     exchange: int = 1
     words: Words = field(repr=False)
-    simulated: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,16 +148,14 @@ class Return(Message):
     """
 
     party: str
-    agreement_digest: bytes
     change_of_basis: Matrix | None = field(repr=False)
     model: Chain | TrainedModel | None
     evidence: Evidence
     trained_on: tuple[str, ...]
     target_carries: tuple[str, ...]
-    simulated: bool
     others: Chain | None = None
     card: ModelCard | None = None
-    total: npt.NDArray[np.int64] | None = field(default=None, repr=False)
+    total: Integers | None = field(default=None, repr=False)
 
 
 def encode_labels(

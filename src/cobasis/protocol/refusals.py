@@ -29,14 +29,7 @@ from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models import AGREED_AS, MODELLESS, UNLABELLED
 from cobasis.models.chain import Chain
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.messages import (
-    ConsensusSpan,
-    Labels,
-    MaskedSums,
-    Return,
-    SpanProposal,
-    Upload,
-)
+from cobasis.protocol.messages import ConsensusSpan, Labels, Message, Return, SpanProposal, Upload
 from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.sums_terms import layout_of
 
@@ -61,15 +54,11 @@ def refuse_second(party: str, received: Iterable[str]) -> None:
         )
 
 
-def check_origin(
-    message: SpanProposal | Upload | MaskedSums | ConsensusSpan | Return,
-    agreement: Agreement,
-    *,
-    what: str,
-) -> None:
+def check_origin(message: Message, agreement: Agreement, *, what: str) -> None:
     """Refuse a message from or to an unknown party, or of another agreement."""
-    if not isinstance(message, ConsensusSpan) and not agreement.names(message.party):
-        require_known(message.party, agreement.parties)
+    party = getattr(message, "party", None)  # a span is for all
+    if party is not None and not agreement.names(party):
+        require_known(party, agreement.parties)
     if message.agreement_digest != agreement.digest():
         raise MessageError(
             f"{what} belongs to another agreement than round '{agreement.round_id}'. Ask its "

@@ -1,14 +1,15 @@
 """Whatever is signed in a round: the agreement by all, audits by officers, receipts by the analyst.
 
-A receipt says that a file was taken as it was sent. Three parts have to agree before anybody can
-say later what was trained on: the digest that the party wrote down, the receipt, and the analyst's
+Parties sign the common span, too, so that an analyst cannot send each of them another. A receipt
+says that a file was taken as it was sent. Three parts have to agree before anybody can say later
+what was trained on: the digest that the party wrote down, the receipt, and the analyst's
 transcript, whose line the receipt names.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from pydantic import Field
@@ -16,6 +17,7 @@ from pydantic import Field
 from cobasis.errors import (
     AgreementError,
     ForeignBundleError,
+    MessageError,
     SignatureError,
     UnknownPartyError,
     UnsignedError,
@@ -30,16 +32,20 @@ from cobasis.protocol.enrolment import (
     SignedLine,
     officers_of,
     verify,
+    words_of,
 )
 from cobasis.protocol.exchanges import MessageName
 from cobasis.strict_json import IF_ANY, Strict, canonical_json
+
+if TYPE_CHECKING:
+    from cobasis.protocol.messages import ConsensusSpan
 
 PREFIX = b"cobasis/agreement/1\0"
 Sign = Callable[[bytes], bytes]
 """Ed25519: 64 bytes for a message."""
 
 # every kind of signed bytes begins with its own prefix, so that none can be taken for another
-_RECEIPT = b"cobasis/receipt/1\0"
+_RECEIPT, _SPAN = b"cobasis/receipt/1\0", b"cobasis/span-line/1\0"
 
 
 class Signature(OneLine):
@@ -275,3 +281,56 @@ def check_receipt(
             f"'{receipt.round_id}'. Ask the analyst for the receipt of the file that was sent; or, "
             "where this home folder was copied and its twin has sent, go on there."
         )
+
+
+class SpanLine(Strict):
+    """What a party signs, beside its upload, of the common span that the upload goes through."""
+
+    party: IdentityName
+    consensus: Digest
+    signature: Signed
+
+    def message(self, agreement: Agreement) -> bytes:
+        told = {"agreement": agreement.digest().hex(), "consensus": self.consensus}
+        return _SPAN + canonical_json({**told, "party": self.party})
+
+
+def sign_span(span: "ConsensusSpan", agreement: Agreement, *, party: str, sign: Sign) -> SpanLine:
+    line = SpanLine(party=party, consensus=span.digest().hex(), signature="0" * 128)
+    return line.model_copy(update={"signature": sign(line.message(agreement)).hex()})
+
+
+def check_lines(
+    lines: Sequence[SpanLine],
+    agreement: Agreement,
+    *,
+    consensus: "ConsensusSpan | None",
+    parties: Iterable[str],
+) -> None:
+    """Raise unless each of some parties has signed that it went through this very span."""
+    if consensus is None:  # bases of their own
+        return
+    wanted, have = sorted(parties), sorted(each.party for each in lines)
+    if wanted != have:
+        raise MessageError(
+            f"lines about the common span are here of {', '.join(have) or 'nobody'}, and one of "
+            f"each of {', '.join(wanted)} is needed: without it nobody can tell whether all went "
+            "through one span. Ask the analyst for the lines that came with the uploads."
+        )
+    enrolled, digest = signers(agreement), consensus.digest()
+    for line in lines:
+        if line.consensus != digest.hex():
+            other = words_of(bytes.fromhex(line.consensus))
+            raise MessageError(
+                f"party '{line.party}' signed that it went through the common span '{other}', "
+                f"and the one here is '{words_of(digest)}'. Either file may come from an analyst "
+                "that sends unlike spans. Compare these words with the other parties, over "
+                "another channel, before anything else is sent."
+            )
+        signature = bytes.fromhex(line.signature)
+        if not verify(enrolled[line.party], line.message(agreement), signature=signature):
+            raise SignatureError(
+                f"the line of party '{line.party}' about the common span is not signed with its "
+                f"key, or is of another round than '{agreement.round_id}', so it proves nothing. "
+                f"Ask '{line.party}', over another channel, which span it has."
+            )

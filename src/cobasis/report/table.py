@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from cobasis.algorithms.readable import Table
-from cobasis.protocol.baseline import BaselineTable, NumberSummary, Summary, WordSummary
-from cobasis.protocol.curves import Curves
+from cobasis.protocol.baseline import BaselineTable, Curves, NumberSummary, Summary, WordSummary
 from cobasis.protocol.totals import n_small
 from cobasis.report.pages import as_csv, as_svg, empty, plain, template, write_files
 
