@@ -153,10 +153,9 @@ class Chain:
         found = self.outputs(rows)
         if self.head == "decision":
             return found[:, 1] if found.shape[1] == _TWO else found
-        found -= found.max(axis=1, keepdims=True)
-        np.exp(found, out=found)
-        found /= found.sum(axis=1, keepdims=True)
-        return found
+        from scipy.special import softmax
+
+        return np.asarray(softmax(found, axis=1))
 
     @property
     def method(self) -> str:
