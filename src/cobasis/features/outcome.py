@@ -124,8 +124,7 @@ def part_of(labels: Records | None, role: str = VALUE) -> Array | None:
         return None
     if labels.dtype.names is None:
         return labels if role == VALUE else None
-    found: Array | None = labels[role] if role in labels.dtype.names else None
-    return found
+    return labels[role] if role in labels.dtype.names else None
 
 
 _WRONG: dict[str, tuple[str, Callable[[Any], Any]]] = {

@@ -141,8 +141,7 @@ class Chain:
     def survival(self, rows: Matrix) -> Matrix:
         """Return the share without event at each agreed horizon: of shape (n_rows, n_horizons)."""
         hazards = np.zeros(0) if self.fit is None else self.fit.hazards
-        shares: Matrix = np.exp(-self.predict(rows)[:, np.newaxis] * hazards)
-        return shares
+        return np.exp(-self.predict(rows)[:, np.newaxis] * hazards)
 
     def scores(self, rows: Matrix, *, method: str) -> Matrix:
         """Score rows for each class, in the shape that scikit-learn has."""

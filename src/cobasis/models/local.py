@@ -85,8 +85,7 @@ def fit_locally(
 def losses(outputs: Matrix, labels: Labels, *, task: Task) -> Matrix:
     """Return each row's squared error, or minus the log of its class's likelihood."""
     if task == "regression":
-        squared: Matrix = (outputs[:, 0] - labels) ** 2
-        return squared
+        return (outputs[:, 0] - labels) ** 2
     likely = scipy.special.log_softmax(outputs, axis=1)[
         np.arange(len(labels)), labels.astype(np.int64)
     ]

@@ -217,8 +217,7 @@ def axes_of(rows: LabelledRows, seen: Seen, *, over: Pass) -> Matrix:
     _, vectors = np.linalg.eigh(seen.second)
     axes = vectors[:, ::-1]
     third = over(partial(_third, axes=axes), rows, step="principal axes")
-    signed: Matrix = axes * np.where(sum(third, start=np.zeros(len(axes))) < 0, -1.0, 1.0)
-    return signed
+    return axes * np.where(sum(third, start=np.zeros(len(axes))) < 0, -1.0, 1.0)
 
 
 def _third(rows: LabelledRows, index: int, *, axes: Matrix) -> Matrix:
