@@ -191,8 +191,8 @@ def enrolled_here(
     nobody = f"nobody with a key in the home folder '{home}' takes part"
     who, listed = f"'{name}' takes no part" if name else nobody, ", ".join(enrolled) or "nobody yet"
     raise UnknownPartyError(
-        f"{who} in {where} (enrolled: {listed}). Give the right folder with --home and the name "
-        "with --as, or enrol the key in a new agreement."
+        f"{who} in {where} (enrolled: {listed}). Give the --home and --as of one of these. A party "
+        "that is not among them is enrolled by its .pub file, in an agreement that nobody signed."
     )
 
 
@@ -202,7 +202,8 @@ def enrolled_key(identity: Identity, enrolled: PublicIdentity) -> Identity:
             return each
     raise IdentityError(
         f"the key of '{enrolled.name}' in the home folder ({identity.public.fingerprint}) is "
-        f"not the one that is enrolled ({enrolled.fingerprint}). Use that, or enrol this anew."
+        f"not the one that is enrolled ({enrolled.fingerprint}). Use that, or have this one's "
+        ".pub file enrolled in its place, in an agreement that nobody signed."
     )
 
 
