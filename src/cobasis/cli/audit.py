@@ -131,7 +131,8 @@ def _priced(found: Priced, *, task: str) -> Iterator[str]:
         table, about = table_of(found.effects, task=task)
         title = f"What each defence would come to, on {found.n_sampled:,} of your rows"
         yield from replace(table, title=title, notes=(about,)).text().splitlines()
-    yield "Rows beside sums, on your own table:"
+    ways = " beside ".join(each.release for each in found.releases)
+    yield f"{ways.capitalize()}, on your own table:"
     for each in found.releases:
         worth = "" if each.score is None else f"; {each.score:.3f} {WORTH[task]}, you alone"
         size = f"{each.n_bytes / 1000:,.0f} kB, about {each.seconds:.2g} s"

@@ -80,8 +80,7 @@ def _report(made: Made, *, sensitive: Collection[str], compared: bool) -> AuditR
         sensitive=sensitive,
         guarantee=ready.preview.guarantee,
     )
-    sizes = (own.n_components,) * agreement.tabular  # takes all columns
-    settings = settings_of(subject, own, sizes=sizes) if compared else ()
+    settings = settings_of(subject, own) if compared else ()
     return audit(subject, agreement, checks=checks, about=about, rng=rng, settings=settings)
 
 

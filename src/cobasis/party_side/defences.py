@@ -85,8 +85,9 @@ def priced(
     places = np.sort(drawn[: sample_size(n_rows, n_features)])
     some, labels = gathered(rows, places), part_of(rows.labels())  # what a model would predict
     labels = None if labels is None else labels[places]
+    ways = (_rows,) if agreement.tabular else (_rows, _sums)
     with one_blas_thread():
-        beside = tuple(each(agreement, some, labels, n_rows=n_rows) for each in (_rows, _sums))
+        beside = tuple(each(agreement, some, labels, n_rows=n_rows) for each in ways)
     if agreement.sums is not None:
         return Priced(n_rows=n_rows, n_sampled=len(some), releases=beside)
     shown = _public_rows(public, agreement)

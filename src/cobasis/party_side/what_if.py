@@ -44,6 +44,7 @@ class Setting:
     precision: Precision = "fp64"
     dp: DPTerms | None = None
     n_classes: int = 0  # of labels that are randomised
+    fixed: bool = False  # whether no other may be agreed, as where coefficients take all columns
 
     @classmethod
     def of(cls, agreement: Agreement) -> Self:
@@ -53,6 +54,7 @@ class Setting:
             precision=agreement.precision,
             dp=agreement.dp,
             n_classes=len(agreement.classes),
+            fixed=agreement.tabular,
         )
 
     def told_beside(self, own: "Setting") -> str:
@@ -70,6 +72,8 @@ def settings_of(
     subject: Subject, own: Setting, *, sizes: tuple[int, ...] = ()
 ) -> tuple[Setting, ...]:
     """Return what to measure, the own setting first; sizes are by default its half and quarter."""
+    if own.fixed:
+        return (own,)
     sizes = sizes or (max(1, own.n_components // 2), max(1, own.n_components // 4))
     found = [own, *(replace(own, n_components=each) for each in sizes)]
     found += [replace(own, basis="haar"), replace(own, precision="int8")]
@@ -211,21 +215,23 @@ def planned(
         made = as_set(people, basis=basis, setting=own, key=key)
         settings = settings_of(made, own, sizes=sizes)
         found = effects(made, settings=settings, task=task, seed=0)
-    return found, (*told, *_beside(made, own.dp))
+    return found, (*told, *_beside(made, own))
 
 
-def _beside(subject: Subject, terms: DPTerms | None) -> Iterator[str]:
-    if subject.public_rows is None:
+def _beside(subject: Subject, own: Setting) -> Iterator[str]:
+    if own.fixed:
+        yield "No other may be agreed: coefficients take all columns, unrounded and without noise."
+    elif subject.public_rows is None:
         yield "A basis of public rows was left out: give such rows with --public."
     if subject.labels is not None and subject.classes is not None:
         often = np.unique(subject.labels, return_counts=True)[1].max() / subject.n_rows
         yield f"Always answering the most frequent class is right for {per_cent(often)}."
-    if terms is None:
+    if (terms := own.dp) is None and not own.fixed:
         yield (
             "Noise with a guarantee is priced where the draft has a [dp] section, with a ball that "
             "must not come from private rows."
         )
-    else:
+    elif terms is not None:
         yield (
             f"Epsilon is of the features of one person, with delta {terms.delta:g}: rows are "
             f"clipped to a ball of radius {terms.radius:.3g}. Labels are "
