@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from operator import not_
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
@@ -30,9 +31,31 @@ def findings(error: ValueError) -> list[str]:
     if not isinstance(error, ValidationError):
         return [str(error)]
     found = error.errors(include_input=False, include_url=False)
-    said = [each["msg"].removeprefix("Value error, ") for each in found]
-    places = [".".join(map(str, each["loc"])) for each in found]
+    said = [in_words(each["msg"]) for each in found]
+    places = [".".join(x for x in map(str, each["loc"]) if not _KIND.search(x)) for each in found]
     return [f"{at}: {why}" if at else why for at, why in zip(places, said, strict=True)]
+
+
+_KIND = re.compile(r"^(bool|int|float|str|constrained-\w+)$|\[")  # of several that it may be of
+_WORDS = {
+    r"Value error, | after validation|, (unable|got|not) .*": "",
+    r"Field required|Unable to extract tag.*": "it is missing",
+    r"Extra inputs are not permitted": "nothing here has this name",
+    r"String should match .*": "it has other letters, or another length, than it may have",
+    r"Input tag .* tags:": "it has to be",
+    r"[A-Z]\w+ should": "it has to",
+    r"valid integer": "whole number",
+    r"a valid boolean": "true or false",
+    r"valid string": "text",
+    r"valid (tuple|array)": "list",
+}
+
+
+def in_words(told: str) -> str:
+    """Return what pydantic says of a value in words for people."""
+    for its, ours in _WORDS.items():
+        told = re.sub(its, ours, told)
+    return told.replace("a valid ", "a ")
 
 
 class Worded(Strict):

@@ -1,6 +1,7 @@
 import hashlib
 import io
 import json
+import re
 import stat
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -16,6 +17,8 @@ from bundle.bundles import (
     NOW,
     SOUTH,
     TAG,
+    craft,
+    described,
     draft,
     opened,
     receipt,
@@ -122,6 +125,19 @@ def test_a_part_that_changes_between_the_passes_becomes_no_bundle(tmp_path, monk
         with pytest.raises(FileChangedError, match=r"receipt\.json changed"):
             write(tmp_path / "a.cb", parts={"receipt.json": part})
         assert list(tmp_path.iterdir()) == [part]
+
+
+def test_an_odd_manifest_is_refused_in_words_for_people_with_its_fields_by_name(tmp_path):
+    odd: dict = {"kind": 7, "agreement": "x", "recipients": [], "told": {"a": {}}, "pickle": "x"}
+    with pytest.raises(BundleError) as told:
+        opened(craft(tmp_path / "a.cb", described({}, **odd)), tmp_path / "in")
+    for name in (
+        "kind: it has to be 'pro",
+        "agreement: it has other letters",
+        "recipients: it has",
+    ):
+        assert name in str(told.value)
+    assert not re.search(r"Input|valid|pattern|after|string", str(told.value))
 
 
 def test_an_opening_that_is_broken_off_leaves_nothing(tmp_path):

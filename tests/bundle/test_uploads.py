@@ -209,7 +209,7 @@ def test_a_folders_uploads_come_by_party_name_when_they_are_asked_for_and_others
     with pytest.raises(DuplicatePartyError, match=r"1\.safetensors.*again\.safetensors.*'north'"):
         UploadFolder(folder)
     save_file({"rows": np.eye(3)}, folder / "again.safetensors")
-    with pytest.raises(FileFormatError, match=r"'again\.safetensors' .* format: Field required"):
+    with pytest.raises(FileFormatError, match=r"'again\.safetensors' .* format: it is missing"):
         UploadFolder(folder)
 
 

@@ -223,9 +223,9 @@ def test_a_field_of_another_type_is_refused_and_named(field):
 
 
 def test_fields_too_few_or_too_many_are_refused_and_named():
-    with pytest.raises(AgreementError, match=r"4 field\(s\).*round_id: Field required; parties"):
+    with pytest.raises(AgreementError, match=r"4 field\(s\).*round_id: it is missing; parties"):
         Agreement()
-    with pytest.raises(AgreementError, match="seed: Extra inputs"):
+    with pytest.raises(AgreementError, match="seed: nothing here has this name"):
         made(seed=1)
 
 

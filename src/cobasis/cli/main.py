@@ -76,7 +76,9 @@ class _Commands(TyperGroup):
             _say(error)
             raise typer.Exit(error.exit_code) from None
         except _UsageError as error:
-            told = error.format_message().rstrip(".").replace("Value error, ", "")
+            from cobasis.strict_json import in_words  # noqa: PLC0415 -- pydantic, for this alone
+
+            told = in_words(error.format_message().rstrip("."))
             if told.startswith("Usage: "):  # of a group alone it is its help
                 typer.echo(told, err=True)
             else:
