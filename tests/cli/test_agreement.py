@@ -91,23 +91,26 @@ ROWS = {  # what cannot stand beside the terms of a round of rows, and why
     **dict.fromkeys(("--label ill", "--id person", "--leave-out x"), "[CB105]"),
     **dict.fromkeys((f"--holdout {said}" for said in ("1", "-0.1", "nan", "0.6")), "[CB107]"),
     **dict.fromkeys(("--deadline 2026-13-01", "--retention-days 0", "--round ''"), "[CB107]"),
-    "--numbers a:centre=1,centre=2": "'centre=1,centre=2' has a name twice",
-    "--dp epsilon=8,radi=2": "--dp cannot be read: radius: Field required",
+    "--numbers a:centre=1,centre=2": "centre=2 cannot be read: a name stands there twice",
+    "--numbers a:centre=b": "--numbers a:centre=b cannot be read: centre: it has to be a number",
+    "--dp epsilon=8,radi=2": "radi=2 cannot be read: radius: it is missing; most_rows: it is",
+    "--dp epsilon=abc": "--dp epsilon=abc cannot be read: epsilon: it has to be a number",
+    "--fewest-rows x": "'--fewest-rows': it has to be a whole number. See",
     **dict.fromkeys(("--n-components 20", "--minimum-parties 9", "--basis public"), "[CB303]"),
     **dict.fromkeys(("--precision int8", "--models ridge,oracle", "--classes yes"), "[CB303]"),
     "--columns none.csv": "[CB601]",
     "--task table": "task='table' goes with release='sums'",
     "--sums maps=rff,": "n_components say how rows are projected",
-    "--category sex": "values: Tuple should have at least 1 item",
+    "--category sex": "sex cannot be read: values: it has to have at least 1 item.",
     "--numbers age:centr=1": "age:centre=60,scale=20,unit=years",
     "--numbers age:source=x": "a name or source behind it",
     "--server http://lab.example": "it is no address like https://lab.example or",
-    "--numbers :low=1": "a column cannot be described like that: ':low=1' has no column",
+    "--numbers :low=1": "--numbers :low=1 cannot be read: it has no column",
 }
 SUMS = {  # the same of a round of sums
     "--sums maps=foo,": "a map 'foo' does not exist",
-    "--sums maps=mixed,bandwidth=2,": "bandwidth: Extra inputs are not permitted",
-    "--sums maps=rff,most_rows=90": "most_rows_in_all: Field required",
+    "--sums maps=mixed,bandwidth=2,": "bandwidth: nothing here has this name",
+    "--sums maps=rff,most_rows=90": "most_rows_in_all: it is missing",
 }
 
 

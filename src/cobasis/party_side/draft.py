@@ -3,7 +3,8 @@
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
 from textwrap import shorten
@@ -251,19 +252,22 @@ def field_of_words(name: str, said: object) -> Any:  # noqa: ANN401 -- as the fi
     raise OptionError(f"{name} cannot be '{said}': {problem}. Give another.")
 
 
+@contextmanager
+def _reading(option: str, said: str, *, like: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        why = "; ".join(findings(error)[:3])
+        raise OptionError(f"{option} {said} cannot be read: {why}. Write it as {like}.") from None
+
+
 def features_of_words(
     numbers: Iterable[str], categories: Iterable[str], *, missing: str = ""
 ) -> Features:
-    try:
-        return (
-            *(each for words in numbers for each in _numbers(words, missing)),
-            *(_category(words, missing) for words in categories),
-        )
-    except ValueError as error:
-        raise OptionError(
-            f"a column cannot be described like that: {findings(error)[0]}. Write numbers as "
-            "age,pulse or age:centre=60,scale=20,unit=years and categories as sex=female,male."
-        ) from None
+    return (
+        *(each for words in numbers for each in _numbers(words, missing)),
+        *(_category(words, missing) for words in categories),
+    )
 
 
 def terms_of_words(
@@ -274,42 +278,40 @@ def terms_of_words(
     like: str,
     read: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> Terms:
-    try:
+    with _reading(option, words, like=f"{like}; docs/reference/agreement.md lists its terms"):
         return kind.model_validate(read({**pairs_of(words)}), strict=False)
-    except ValueError as error:
-        raise OptionError(
-            f"{option} cannot be read: {findings(error)[0]}. Write it as {like}; "
-            "docs/reference/agreement.md lists its terms."
-        ) from None
 
 
 def _numbers(words: str, missing: str) -> list[NumericFeature]:
-    before, _, constants = words.partition(":")
-    names, given = words_of(before), dict[str, Any](pairs_of(constants))
-    if not names or {"name", "source"} & {*given}:
-        raise ValueError(f"'{words}' has no column before the colon, or a name or source behind it")
-    how = given.pop("missing", "fill" if "fill" in given else missing)
-    fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
-    told = [
-        {**given, "name": name, "source": _TOLD, **(fill if may_be_empty(name, how) else {})}
-        for name in names
-    ]
-    return [NumericFeature.model_validate(each, strict=False) for each in told]
+    like = "age,pulse or age:centre=60,scale=20,unit=years"
+    with _reading("--numbers", words, like=like):
+        before, _, constants = words.partition(":")
+        names, given = words_of(before), dict[str, Any](pairs_of(constants))
+        if not names or {"name", "source"} & {*given}:
+            raise ValueError("it has no column before the colon, or a name or source behind it")
+        how = given.pop("missing", "fill" if "fill" in given else missing)
+        fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
+        told = [
+            {**given, "name": name, "source": _TOLD, **(fill if may_be_empty(name, how) else {})}
+            for name in names
+        ]
+        return [NumericFeature.model_validate(each, strict=False) for each in told]
 
 
 def pairs_of(words: str) -> dict[str, str]:
     """Return values by name of ``name=value,name=value``; ValueError where a name has two."""
     told = {x.strip(): y.strip() for x, _, y in (z.partition("=") for z in words_of(words))}
     if len(told) < len(words_of(words)):
-        raise ValueError(f"'{words}' has a name twice")
+        raise ValueError("a name stands there twice")
     return told
 
 
 def _category(words: str, missing: str) -> CategoryFeature:
     name, _, said = words.partition("=")
-    return CategoryFeature(
-        name=name.strip(),
-        values=words_of(said),
-        source=_TOLD,
-        missing="level" if may_be_empty(name.strip(), missing) else "refuse",
-    )
+    with _reading("--category", words, like="sex=female,male"):
+        return CategoryFeature(
+            name=name.strip(),
+            values=words_of(said),
+            source=_TOLD,
+            missing="level" if may_be_empty(name.strip(), missing) else "refuse",
+        )

@@ -134,11 +134,12 @@ def _maps(
 def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:
     def read(said: dict[str, Any]) -> dict[str, Any]:
         summed = {} if sums is None else {"radius": 1.0, "most_rows": sums.most_rows}
-        once = sum(float(said.get(each, 0.0)) for each in ("epsilon", "label_epsilon"))
-        return {"lifetime_epsilon": once, **summed, **said}
+        return {"lifetime_epsilon": 1.0, **summed, **said}
 
     like = "epsilon=8,radius=2,most_rows=900,labels=public"
-    return terms_of_words("--dp", words, kind=DPTerms, like=like, read=read)
+    found = terms_of_words("--dp", words, kind=DPTerms, like=like, read=read)
+    once = {"lifetime_epsilon": found.epsilon + found.spent_on_labels}
+    return found if "lifetime_epsilon" in words else found.model_copy(update=once)
 
 
 def outcome_of_words(words: str | None) -> Outcome | None:
