@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,8 @@ import statsmodels.api as sm
 
 from cli.round_by_commands import NAMES, PUBS, write_table
 from cobasis import Outcome, simulate
+from cobasis.cli.options import Home
+from cobasis.cli.status import message_in_words, standing
 from cobasis.errors import StepError
 from cobasis.models.trainer import train
 from cobasis.party_side.accept import accept, adopt
@@ -171,8 +174,15 @@ def test_f7_a_common_span_is_never_made_without_somebody_unsaid(of_four):
     news.rename("icu.news")
     cobasis.refused("receive icu.toml inbox", "[CB804]", by="lab", code=3)
     for who in ("lab", "west"):
-        cobasis.said("status", "the span was made without it", by=who)
+        cobasis.said("status", "left out, the span was made without it", by=who)
     assert cobasis.json("status", by="west")["next"] == ""
+    lab = standing(Home(home=Path("home-lab")), Path("icu.toml"))
+    assert lab.party("west")["out"] == "left out"
+    late = replace(lab, news=lab.news.model_copy(update={"without": ()}))  # as after the deadline
+    words = message_in_words(late, late.exchanges[0], "west")
+    assert words == "too late, the span was made without it"
+    ended = replace(late, exchanges=late.exchanges[:1])
+    assert [ended.party(name)["out"] for name in ("west", "north")] == ["too late", ""]
 
 
 def test_f23_the_front_page_begins_with_the_picture_and_the_tutorials():

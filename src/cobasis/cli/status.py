@@ -193,10 +193,16 @@ class Standing:
         """Return whose messages count: nobody's who is out, nor of a block that lacks one."""
         return complete([x for x in self.receipts(exchange) if x not in self.out], self.agreement)
 
+    def missed(self, exchange: Exchange, name: str) -> bool:
+        """Whether an exchange ended before a party's message came, and nobody left it out."""
+        ended = exchange.number <= len(self.news.ended)
+        return ended and name not in {*self.out, *self.receipts(exchange)}
+
     def party(self, name: str) -> dict[str, Any]:
         came = {each.message: self.receipts(each).get(name) for each in self.shown}
         received = {message: each.time for message, each in came.items() if each is not None}
-        signed, out = name in self.signed, self.out.get(name, "")
+        signed, late = name in self.signed, "too late" * self.missed(self.last, name)
+        out = self.out.get(name, late)
         return {"name": name, "signed": signed, "received": received, "out": out}
 
 
@@ -356,12 +362,15 @@ def message_in_words(of: Standing, exchange: Exchange, party: str) -> str:
             out += f" (cobasis run --with {party})"
         late = ", after the last run" if party in of.late and exchange is of.exchanges[-1] else ""
         return f"received {_day(receipt.time)}{kept}{out}{late}"
-    if party in of.outside and exchange is of.exchanges[0]:
-        return "the span was made without it"
+    span = (
+        "the span was made without it" if {exchange.reply, party} <= {"span", *of.outside} else ""
+    )
     if party in of.out:
-        return of.out[party]
-    if mine and of.sent(exchange):
+        return ", ".join(filter(None, (of.out[party], span)))
+    if mine and of.sent(exchange) and not span:
         return "made here; no receipt yet"
+    if of.missed(exchange, party):
+        return f"too late, {span or 'it ended without it'}"
     return "missing" if of.known or mine else "not known"
 
 
