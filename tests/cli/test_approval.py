@@ -11,8 +11,7 @@ from cli.round_by_commands import NAMES, PUBS, write_table
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.errors import ApprovalError
 from cobasis.party_side import approval
-from cobasis.privacy.audit.policy import TITLES, Finding
-from cobasis.privacy.audit.report import AuditReport
+from cobasis.privacy.audit.report import TITLES, AuditReport, Finding
 from cobasis.vault.vault import Vault
 
 SEND = "send icu.toml north.csv --yes"

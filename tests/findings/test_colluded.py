@@ -18,7 +18,7 @@ from cobasis.privacy.attacks.known_records import read_through
 from cobasis.privacy.attacks.scores import score_content, told_apart
 from cobasis.privacy.audit.attackers import colluded
 from cobasis.privacy.audit.counted import BITS, bits_agreed, bits_of_record, bits_sent, tried
-from cobasis.privacy.audit.policy import graded_bits
+from cobasis.privacy.audit.report import graded_bits
 from cobasis.privacy.audit.subject import Subject
 from privacy.attacks.constructions import anchor, cancer, digits
 

@@ -2,7 +2,7 @@ import re
 from dataclasses import replace
 
 from cobasis.party_side.what_if import Setting, settings_of
-from cobasis.privacy.audit.policy import Finding
+from cobasis.privacy.audit.report import Finding
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.report.audit_page import MARKS, render_audit
 from privacy.attacks.constructions import audited, cancer, subject

@@ -22,8 +22,7 @@ from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.session import PartySession
-from cobasis.privacy.audit.policy import POLICY, worst
-from cobasis.privacy.audit.report import AuditReport, from_json, seal_of
+from cobasis.privacy.audit.report import POLICY, AuditReport, from_json, seal_of, worst
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.enrolment import Approver, officers_of, verify
 from cobasis.protocol.exchanges import EXCHANGES, MessageName

@@ -26,8 +26,7 @@ from cobasis.party_side.sums_audit import audit_sums
 from cobasis.party_side.what_if import Setting, effects, settings_of
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.attackers import findings
-from cobasis.privacy.audit.policy import POLICY, Finding
-from cobasis.privacy.audit.report import UNTESTED, AuditReport, as_json, first_of
+from cobasis.privacy.audit.report import POLICY, UNTESTED, AuditReport, Finding, as_json, first_of
 from cobasis.privacy.audit.subject import Subject, sample_size
 from cobasis.privacy.sensitivity import clip_rows
 from cobasis.protocol.agreement import Agreement, moment_text

@@ -1,6 +1,6 @@
 """The checks of an audit that need no attack: of the agreement, of labels, and of the history.
 
-Its bounds are policy: changing one changes `POLICY` of ``cobasis.privacy.audit.policy``.
+Its bounds are policy: changing one changes `POLICY` of ``cobasis.privacy.audit.report``.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from cobasis.features.outcome import VALUE, part_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import FAMILIES
 from cobasis.party_side.preview import NONE, labels_of
-from cobasis.privacy.audit.policy import Finding, Grade, per_cent
+from cobasis.privacy.audit.report import Finding, Grade, per_cent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.messages import Labels

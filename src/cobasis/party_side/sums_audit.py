@@ -6,8 +6,7 @@ from typing import Any, Literal
 from cobasis.party_side.checks import formal_guarantee, history, protected
 from cobasis.party_side.send import Summed
 from cobasis.privacy.aggregate import OFTEN, Light, light_of, rows_asked, tells_most
-from cobasis.privacy.audit.policy import Finding, Grade
-from cobasis.privacy.audit.report import UNTESTED, AuditReport, Verdict
+from cobasis.privacy.audit.report import UNTESTED, AuditReport, Finding, Grade, Verdict
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.sums_terms import layout_of, score_layout, terms_of
 

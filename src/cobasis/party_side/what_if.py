@@ -17,8 +17,7 @@ from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.scores import explained
 from cobasis.privacy.audit.attackers import guessed, linkage, rebuilt
 from cobasis.privacy.audit.counted import bits_of_record, bits_sent
-from cobasis.privacy.audit.policy import graded_bits, per_cent
-from cobasis.privacy.audit.report import Effect
+from cobasis.privacy.audit.report import Effect, graded_bits, per_cent
 from cobasis.privacy.audit.subject import Subject
 from cobasis.privacy.mechanism import noised, randomised
 from cobasis.privacy.sensitivity import clip_rows

@@ -6,8 +6,7 @@ from typing import Final
 from cobasis.algorithms.readable import Table
 from cobasis.features.contract import CategoryFeature, NumericFeature, columns_in
 from cobasis.party_side.audit import OWN
-from cobasis.privacy.audit.policy import COLLUSION, per_cent
-from cobasis.privacy.audit.report import AuditReport, Effect
+from cobasis.privacy.audit.report import COLLUSION, AuditReport, Effect, per_cent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import Record
 from cobasis.protocol.signatures import Approval

@@ -17,7 +17,7 @@ from cobasis.party_side.audit import audit
 from cobasis.party_side.checks import checked
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.scores import told_apart
-from cobasis.privacy.audit.policy import POLICY
+from cobasis.privacy.audit.report import POLICY
 from cobasis.privacy.audit.subject import Subject
 from cobasis.vault.datasets import Asked, Choice
 from models.chains import principal_axes

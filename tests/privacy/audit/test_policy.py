@@ -8,7 +8,7 @@ from cobasis.party_side.checks import checked
 from cobasis.party_side.preview import NONE
 from cobasis.party_side.sums_audit import cells
 from cobasis.privacy.aggregate import light_of
-from cobasis.privacy.audit.policy import (
+from cobasis.privacy.audit.report import (
     LINKAGE,
     TITLES,
     Finding,

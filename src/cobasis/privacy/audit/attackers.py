@@ -25,7 +25,7 @@ from cobasis.privacy.attacks.scores import (
     score_structure,
 )
 from cobasis.privacy.audit.counted import bits_of_record, bits_sent, tried
-from cobasis.privacy.audit.policy import (
+from cobasis.privacy.audit.report import (
     ATTRIBUTE,
     CONTENT,
     LINKAGE,
