@@ -15,9 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from cobasis.errors import OptionError
-from cobasis.estimators import (
-    CollaborativeClassifier,
-)
+from cobasis.estimators import CollaborativeClassifier
 
 PREDICTS = {"fit", "predict", "score", "transform"}
 ROUTED = partial(sklearn.config_context, enable_metadata_routing=True)

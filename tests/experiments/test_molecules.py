@@ -5,13 +5,7 @@ import pytest
 from experiments.data import molecules
 from experiments.harness.study import key, load, printed
 from experiments.harness.systems import Dealt
-from experiments.studies import (
-    ames,
-    ours_spans,
-    table_07_tdc,
-    table_16,
-    v2_table_2,
-)
+from experiments.studies import ames, ours_spans, table_07_tdc, table_16, v2_table_2
 
 SMILES = ("CCO", "c1ccccc1", "not a molecule", "CC(=O)O", "CCN", "CCCl", "C1CC1", "OCCO", "CCS")
 LABELS = (0, 1, 1, 0, 1, 0, 1, 0, 1)

@@ -9,7 +9,7 @@ from lifelines.datasets import load_lung
 
 from cli.round_by_commands import NAMES, Typed
 from cobasis import Agreement, NumericFeature, Outcome
-from cobasis.errors import AgreementError, LabelError, MessageError, OptionError
+from cobasis.errors import AgreementError, LabelError, MessageError
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.outcome import part_of
 from cobasis.protocol.messages import encode_labels
@@ -201,10 +201,3 @@ def test_an_upload_with_other_label_columns_than_agreed_is_refused_and_names_the
     done.analyst.remove("north")
     with pytest.raises(MessageError, match="an event that is neither 0 nor 1"):
         done.analyst.receive(upload)
-
-
-def test_a_table_is_no_family_that_is_trained_by_itself():
-    table = np.random.default_rng(0).normal(size=(60, 3))
-    done = in_three(table[:, 1:], table[:, 0], task="regression", model="ridge", n_components=2)
-    with pytest.raises(OptionError, match="'ols' is a regression table of all parties' rows"):
-        done.analyst.run(model="ols")

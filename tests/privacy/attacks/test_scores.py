@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.scores import (
-    score_content,
-    score_structure,
-    standing_alone,
-)
+from cobasis.privacy.attacks.scores import score_content, score_structure, standing_alone
 from privacy.attacks.constructions import cancer, digits, own_basis, released
 
 ROWS = np.random.default_rng(0).normal(2, 1, size=(200, 6))
