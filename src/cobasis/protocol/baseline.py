@@ -22,14 +22,13 @@ from cobasis.features.contract import CategoryFeature, Column, NumericFeature, w
 from cobasis.features.maps import range_of
 from cobasis.features.outcome import VALUE, Outcome, Records, part_of
 from cobasis.linalg.arrays import Integers, Matrix
-from cobasis.protocol.totals import AnyLayout, cut, n_small, require
+from cobasis.protocol.totals import ROUNDING, AnyLayout, cut, n_small, require
 from cobasis.statistics.survival import LogRank, Vector, halved, log_rank, product_limit
 from cobasis.strict_json import IF_ANY, Strict
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
 
-_ROUNDING = 1e-9
 _CONSTANT = 1e-5
 """A standard deviation below this share of half the range is none: numbers were cut before."""
 
@@ -105,15 +104,15 @@ def _summands(column: Matrix, each: NumericFeature, *, n_bins: int) -> Matrix:
     values = column[:, 0] * each.scale + each.centre
     placed = (2 * values - low - high) / (high - low)
     fill = np.inf if each.fill is None else each.fill  # outside the range, so no value's
-    blank = np.abs(values - fill) <= _ROUNDING * (high - low)
-    if not (np.abs(placed[~blank]) <= 1 + _ROUNDING).all():
+    blank = np.abs(values - fill) <= ROUNDING * (high - low)
+    if not (np.abs(placed[~blank]) <= 1 + ROUNDING).all():
         raise FeatureError(
             f"column '{each.name}' has values outside its agreed range from {low:g} to {high:g}, "
             "so its sum would have no bound. Correct them, or agree on a range that holds them."
         )
     placed = np.where(blank, 0.0, np.clip(placed, -1.0, 1.0))
     # A value on an edge is of the bin above it, and rounding may have put it a hair below.
-    bins = np.minimum((placed + 1) * (n_bins / 2) + _ROUNDING, n_bins - 1).astype(np.int64)
+    bins = np.minimum((placed + 1) * (n_bins / 2) + ROUNDING, n_bins - 1).astype(np.int64)
     return np.column_stack([placed, placed**2, np.eye(n_bins)[bins] * ~blank[:, None]])
 
 
@@ -222,9 +221,9 @@ def _fits(moments: Integers, cells: Integers, *, counts: Integers, unit: int) ->
     if not (good and moments.size):
         return good
     # Cutting moves each value and each square towards zero by less than one unit.
-    (values, squares), lost = moments.T / unit, rows / unit + _ROUNDING
+    (values, squares), lost = moments.T / unit, rows / unit + ROUNDING
     good = bool((squares <= rows + lost).all())
-    return good and bool((values**2 <= rows * (squares + lost) * (1 + _ROUNDING)).all())
+    return good and bool((values**2 <= rows * (squares + lost) * (1 + ROUNDING)).all())
 
 
 def _words(each: CategoryFeature, cells: Integers, *, counts: Integers) -> WordSummary:

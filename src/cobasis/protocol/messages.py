@@ -148,11 +148,11 @@ class Return(Message):
     """
 
     party: str
-    change_of_basis: Matrix | None = field(repr=False)
+    change_of_basis: Matrix | None = field(default=None, repr=False)
     model: Chain | TrainedModel | None
-    evidence: Evidence
+    evidence: Evidence = "cannot tell"
     trained_on: tuple[str, ...]
-    target_carries: tuple[str, ...]
+    target_carries: tuple[str, ...] = ()
     others: Chain | None = None
     card: ModelCard | None = None
     total: Integers | None = field(default=None, repr=False)

@@ -150,11 +150,8 @@ class SumsAnalyst:
             yield Return(
                 party=party,
                 agreement_digest=self.agreement.digest(),
-                change_of_basis=None,
                 model=model,
-                evidence="cannot tell",
                 trained_on=tuple(self.received),
-                target_carries=(),
                 simulated=False,
                 total=self.total if model is None else None,
             )

@@ -30,7 +30,7 @@ SIGNED_BITS, _EXACT_BITS = 62, 53
 FEW = 5
 """People of a cell of a table who stand out; registers commonly forbid to publish such cells."""
 
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 """How far beyond 1 a number may be, and a smallest eigenvalue below zero relative to the trace."""
 
 
@@ -185,7 +185,7 @@ def checked(layout: Layout, words: Integers, *, n_waves: Sequence[int]) -> Total
         if good and half:
             lengths = sizes[1 : 1 + half] + sizes[1 + half : 1 + 2 * half]
             lost = 4 * 2.0**-layout.bits / np.sqrt(half)  # of cutting two numbers below 1/sqrt(D/2)
-            good &= bool((lengths <= n_rows / half * (1 + _ROUNDING)).all())
+            good &= bool((lengths <= n_rows / half * (1 + ROUNDING)).all())
             good &= bool((lengths >= n_rows * (1 / half - lost)).all())
         good = good and _is_gram(table.astype(np.float64))
     require(good)
@@ -219,7 +219,7 @@ def require(possible: object) -> None:
 
 def _is_gram(table: Matrix) -> bool:
     """Tell whether a table has no negative eigenvalue, to rounding: whether it has a root."""
-    table[np.diag_indices(len(table))] += _ROUNDING * np.trace(table)
+    table[np.diag_indices(len(table))] += ROUNDING * np.trace(table)
     try:
         np.linalg.cholesky(table)
     except np.linalg.LinAlgError:
@@ -236,7 +236,7 @@ def ones_and(features: Matrix, targets: Matrix, *, bits: int, bare: bool = False
 def bounded(table: Matrix) -> Matrix:
     """Return a table whose numbers are from -1 to 1 but for rounding; others have no bound."""
     largest = max(table.max(initial=0.0), -table.min(initial=0.0))
-    if not largest <= 1 + _ROUNDING:  # NaN is refused as well
+    if not largest <= 1 + ROUNDING:  # NaN is refused as well
         raise OptionError(
             "some mapped features or targets are no numbers from -1 to 1, so their sums have no "
             "bound. Agree on a low and high of each column that hold all values."
