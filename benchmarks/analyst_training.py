@@ -15,7 +15,7 @@ from cobasis.analyst_side.passes import FilePasses
 from cobasis.bundle.uploads import UploadFile, open_payload
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import out_of_core, trainer
-from cobasis.protocol import aligned
+from cobasis.protocol import training
 
 COMPONENTS, PARTIES, BLOCK = 50, 20, 50_000
 ROWS, ROWS_QUICK = 10_000_000, 200_000
@@ -76,14 +76,14 @@ def draw_uploads(folder: Path, n_rows: int) -> None:
 
 def take(step: str, place: str, *, quick: bool) -> dict[str, Any]:
     if quick:  # few rows are one block else, which no limit of passes ends
-        aligned.MOST_CELLS, trainer.SAMPLE_ROWS = 0, 1_000
+        training.MOST_CELLS, trainer.SAMPLE_ROWS = 0, 1_000
     folder = Path(place)
     out_of_core.MAX_PASSES, out_of_core.MAX_ROUNDS = MLP_PASSES, TREES
     began = time.perf_counter()
     uploads = {each.stem: open_payload(each) for each in sorted((folder / "uploads").iterdir())}
     changes = {name: rotation(int(name[1:])).T for name in uploads}
     model = trainer.train(
-        aligned.AlignedRows(uploads, changes),
+        training.AlignedRows(uploads, changes),
         model=step,
         task="classification",
         seed=0,

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from bundle.payloads import announced, put
 from cobasis.bundle.uploads import open_payload
-from cobasis.protocol.aligned import AlignedRows
+from cobasis.protocol.training import AlignedRows
 
 
 def rotation(size, seed):

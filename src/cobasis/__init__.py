@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from cobasis.protocol.party import Party as Party
     from cobasis.protocol.round import Round as Round
     from cobasis.protocol.round import SumsRound as SumsRound
-    from cobasis.protocol.rows_terms import Holding as Holding
     from cobasis.protocol.secrets import ConsortiumSecret as ConsortiumSecret
     from cobasis.protocol.secrets import PartyKey as PartyKey
     from cobasis.protocol.secrets import SecretBasis as SecretBasis
     from cobasis.protocol.simulation import simulate as simulate
     from cobasis.protocol.sums_terms import SumsTerms as SumsTerms
+    from cobasis.protocol.terms import Holding as Holding
 
 __version__ = "0.1.0"
 
@@ -56,7 +56,7 @@ _HOMES = {
     "ConsortiumSecret": "protocol.secrets",
     "DPTerms": "protocol.dp_terms",
     "GOPP": "algorithms.gopp",
-    "Holding": "protocol.rows_terms",
+    "Holding": "protocol.terms",
     "Imakura": "algorithms.imakura",
     "Kawakami": "algorithms.kawakami",
     "Mixed": "features.maps",

@@ -14,8 +14,8 @@ from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.models.mixtures import fit_clusters, fit_novelty, raw_centres
 from cobasis.models.onnx import raw_graph
 from cobasis.models.tuning import refuse_row_carrying
-from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.card import card_of, check_card
+from cobasis.protocol.training import AlignedRows
 from cobasis.report.pages import render_card
 from models.test_onnx import agree, run
 

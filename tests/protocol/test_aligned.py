@@ -5,7 +5,7 @@ import pytest
 
 from aligned import cut, parties, write_upload
 from cobasis.errors import NotFiniteError
-from cobasis.protocol.aligned import AlignedRows
+from cobasis.protocol.training import AlignedRows
 
 SIZES = [50, 7, 1, 30, 12]
 

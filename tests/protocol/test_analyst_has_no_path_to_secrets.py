@@ -70,7 +70,7 @@ MUTANTS = {  # who would import what
         ("protocol.messages", "protocol.secrets"),
         ("protocol.refusals", "protocol.secrets"),
         ("protocol.analyst", "protocol.masks"),
-        ("protocol.aligned", "protocol.secrets"),
+        ("protocol.training", "protocol.secrets"),
         ("bundle.uploads", "protocol.secrets"),
         ("bundle.folders", "protocol.projection"),
         ("analyst_side.passes", "tables.sources"),
@@ -102,7 +102,7 @@ def test_a_package_that_reaches_a_secret_breaks_its_contract(graph, name, import
 def test_an_import_inside_a_function_breaks_it_on_the_command_line_too(tmp_path):
     copied = tmp_path / "src" / "cobasis"
     shutil.copytree(ROOT / "src" / "cobasis", copied, ignore=shutil.ignore_patterns("__pycache__"))
-    with (copied / "protocol" / "aligned.py").open("a") as file:
+    with (copied / "protocol" / "training.py").open("a") as file:
         file.write("\ndef f():\n    import cobasis.protocol.secrets\n")
     script = "from importlinter.cli import lint_imports_command; lint_imports_command()"
     done = subprocess.run(
@@ -115,7 +115,7 @@ def test_an_import_inside_a_function_breaks_it_on_the_command_line_too(tmp_path)
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"{TO_SECRETS} BROKEN" in done.stdout
-    assert "cobasis.protocol.aligned -> cobasis.protocol.secrets" in done.stdout
+    assert "cobasis.protocol.training -> cobasis.protocol.secrets" in done.stdout
 
 
 @pytest.mark.parametrize("package", ["analyst_side", "bundle", "protocol"])

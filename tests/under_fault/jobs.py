@@ -27,7 +27,7 @@ from cobasis.party_side.author import Authorship, issue
 from cobasis.party_side.session import forget
 from cobasis.party_side.worth import score
 from cobasis.privacy.audit.report import as_json
-from cobasis.protocol import aligned
+from cobasis.protocol import training
 from cobasis.tables.cells import dialect_of
 from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
 from party_side.sites import ENROLLED, FIELDS, NAMES, PEOPLE, Consortium, agreed, join
@@ -91,7 +91,7 @@ def _run(site, **options):
 
 
 def _parts(site):
-    aligned.MOST_CELLS, aligned.BLOCK_BYTES = 10, 1000  # in this child only
+    training.MOST_CELLS, training.BLOCK_BYTES = 10, 1000  # in this child only
     _run(site)
 
 

@@ -17,7 +17,7 @@ from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whol
 from cobasis.errors import SignatureError, StepError, UnknownPartyError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 from cobasis.protocol.refusals import require_known
-from cobasis.protocol.rows_terms import others_of
+from cobasis.protocol.terms import others_of
 from cobasis.protocol.vertical import complete
 from cobasis.strict_json import canonical_json, json_object
 

@@ -16,7 +16,7 @@ from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.enrolment import Record
 from cobasis.protocol.sums_terms import FOR_ROWS, SumsTerms
-from cobasis.protocol.task_terms import FOR_TASKS
+from cobasis.protocol.terms import FOR_TASKS
 
 _WIDE = 96
 

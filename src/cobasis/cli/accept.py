@@ -19,7 +19,7 @@ from cobasis.party_side.session import PartySession
 from cobasis.party_side.worth import fit_local, score_quietly
 from cobasis.protocol.card import ModelCard
 from cobasis.protocol.enrolment import words_of
-from cobasis.protocol.rows_terms import others_of
+from cobasis.protocol.terms import others_of
 
 
 @grouped

@@ -19,9 +19,9 @@ from cobasis.party_side.session import SUFFIX, PartySession, SentSecret, keep_se
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity, Record, words_of
 from cobasis.protocol.exchanges import exchanges
-from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.signatures import Signature, analyst_of, refuse_gaps, sign_agreement, signers
 from cobasis.protocol.sums_terms import guarantee_of
+from cobasis.protocol.terms import others_of
 
 _TITLE, _MOST = 12, 240
 """Columns of the titles, and letters of a list before it is cut."""

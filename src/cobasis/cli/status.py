@@ -18,8 +18,8 @@ from cobasis.party_side.session import NEWS, transcript_path
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.news import News
-from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.signatures import Receipt, analyst_of, signed_by, signers
+from cobasis.protocol.terms import others_of
 from cobasis.protocol.vertical import complete
 from cobasis.protocol.word import WORD, Word
 

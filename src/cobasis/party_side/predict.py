@@ -40,8 +40,8 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.explanations import Explained, reference
 from cobasis.protocol.messages import decode_labels
-from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.secrets import check_public_rows
+from cobasis.protocol.terms import others_of
 from cobasis.statistics.attributions import Attributions
 from cobasis.tables.sources import CSV, PARQUET, Source, source_of
 from cobasis.tables.table import StreamedTable, as_text

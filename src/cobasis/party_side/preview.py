@@ -19,7 +19,6 @@ from cobasis.party_side.session import PartySession
 from cobasis.privacy.aggregate import GREEN
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange, MessageName
-from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.scores import FEWEST_OF_CLASS, FEWEST_ROWS
 from cobasis.protocol.sums_terms import (
     guarantee_of,
@@ -28,6 +27,7 @@ from cobasis.protocol.sums_terms import (
     may_leave_out,
     score_layout,
 )
+from cobasis.protocol.terms import others_of
 from cobasis.vault.datasets import Asked, Choice, Forced, SumsEntry
 
 NONE = "no formal guarantee"

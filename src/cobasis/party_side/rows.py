@@ -32,7 +32,7 @@ from cobasis.party_side.session import PartySession
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import EXCHANGES
 from cobasis.protocol.refusals import refuse_few
-from cobasis.protocol.rows_terms import others_of
+from cobasis.protocol.terms import others_of
 from cobasis.tables.sources import Source, refuse_absent, source_of
 from cobasis.tables.table import Checked, StreamedTable, agreed_columns, check_table, open_table
 from cobasis.vault.datasets import Dataset, Fingerprints

@@ -30,7 +30,7 @@ from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.explanations import Explained
 from cobasis.protocol.messages import Labels
-from cobasis.protocol.rows_terms import others_of
+from cobasis.protocol.terms import others_of
 from cobasis.protocol.word import POINTS, ROWS, WORD, Word
 from cobasis.statistics.attributions import Surrogate
 from cobasis.statistics.survival import survival_figures

@@ -29,9 +29,8 @@ from cobasis.features.outcome import Outcome
 from cobasis.models import MODELLESS, TABULAR, UNLABELLED, ModelName, Task
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
 from cobasis.protocol.enrolment import Approver, PublicIdentity, Record, Text, enrolment_problems
-from cobasis.protocol.rows_terms import Holding, holding_problems, rows_problems
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS, Release, SumsTerms, sums_problems
-from cobasis.protocol.task_terms import outcome_problems, task_problems
+from cobasis.protocol.terms import Holding, holding_problems, rows_problems, task_problems
 from cobasis.strict_json import IF_ANY, Worded, canonical_json
 
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
@@ -215,7 +214,6 @@ class Agreement(Worded):
         """Refuse contradictions; make once what every message asks for."""
         check_basis_rule(self.basis, anchor=self.anchor, n_parties=len(self.parties))
         kinds = [each.kind for each in self.features]
-        beside = self.outcome or self.model in TABULAR
         problems = [
             *["round_id and what no file may say, as a line break"]
             * (not self.round_id.isprintable()),
@@ -228,7 +226,6 @@ class Agreement(Worded):
             *(holding_problems(self) if self.holdings else ()),
             *_repeats("models", self.models),
             *task_problems(self),
-            *(outcome_problems(self, self.outcome) if beside else ()),
             *(_column_problems(self) if self.label or self.id else ()),
             *(enrolment_problems(self) if self.enrolled or self.analyst else ()),
             *(noise_problems(self, self.dp) if self.dp and not self.sums else ()),

@@ -21,9 +21,8 @@ from cobasis.models.trainer import Model, train
 from cobasis.progress import Report, silent
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
-from cobasis.protocol.training import fit_agreed, fit_unlabelled, weighed_by_place
+from cobasis.protocol.training import AlignedRows, fit_agreed, fit_unlabelled, weighed_by_place
 from cobasis.protocol.vertical import linked_parts, members_of, unit_of, units_of
 
 

@@ -1,4 +1,4 @@
-"""What the common model is made of, and why it predicts what it does.
+"""What the common model predicts, what it is made of, and why it predicts what it does.
 
 All parties explain against one reference: those that explained against rows of their own would
 find unlike reasons for one prediction.
@@ -22,7 +22,8 @@ from cobasis.models.regressions import RegressionFit
 from cobasis.models.trainer import TrainedModel
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.rows_terms import others_of, places_of
+from cobasis.protocol.messages import decode_labels
+from cobasis.protocol.terms import others_of, places_of
 from cobasis.statistics.attributions import Attributions, Surrogate, attributions, surrogate
 from cobasis.statistics.coefficients import CoefficientTable, table_of
 from cobasis.statistics.effect_table import EffectTable, effects_of
@@ -144,8 +145,8 @@ class Explained:
         return surrogate(told, rows, features=self.agreement.features, explained=self.word)
 
 
-class Explaining(ABC):
-    """A party that can say what its model is made of, and why it predicts what it does."""
+class ModelUser(ABC):
+    """A party as it uses the common model: to predict, and to say why."""
 
     name: str
     agreement: Agreement
@@ -157,6 +158,44 @@ class Explaining(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"
+
+    def transform(self, rows: npt.ArrayLike) -> Matrix:
+        """Bring rows into the aligned representation, ``Y_i F_i G_i``.
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features)
+            Columns as agreed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            Aligned rows; LocalError before `accept`.
+        """
+        return self._aligned(encode(rows, self.agreement.features, party=self.name))
+
+    def predict(
+        self, rows: npt.ArrayLike, *, beside: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.generic]:
+        """Predict labels with the common model and the party's own basis, eq. (9).
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features)
+            Columns as agreed.
+        beside : array-like of shape (n_rows, n_components), optional
+            Of a party of a block: the sum of what the others' `transform` gives of these people.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Classes of the agreement, or numbers; LocalError where the round trained no model.
+        """
+        aligned = self.transform(rows)
+        if beside is not None or self.agreement.holdings:
+            others = self._others(beside, n_rows=len(aligned))
+            aligned = aligned if others is None else aligned + others
+        return decode_labels(self.model.predict(aligned), self.agreement)
 
     def coefficients(self) -> CoefficientTable:
         """Return the common regression's table, in units of the party's own columns.

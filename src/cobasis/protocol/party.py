@@ -15,16 +15,8 @@ from cobasis.models.chain import Chain
 from cobasis.models.trainer import TrainedModel
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.explanations import Explaining, reference
-from cobasis.protocol.messages import (
-    ConsensusSpan,
-    Labels,
-    Return,
-    SpanProposal,
-    Upload,
-    decode_labels,
-    encode_labels,
-)
+from cobasis.protocol.explanations import ModelUser, reference
+from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload, encode_labels
 from cobasis.protocol.projection import (
     Begin,
     InMemory,
@@ -34,7 +26,6 @@ from cobasis.protocol.projection import (
     noise_for,
 )
 from cobasis.protocol.refusals import check_consensus, check_return, refuse_few
-from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.secrets import (
     Chooser,
     ConsortiumSecret,
@@ -42,9 +33,10 @@ from cobasis.protocol.secrets import (
     SecretBasis,
     check_public_rows,
 )
+from cobasis.protocol.terms import others_of
 
 
-class Party(Explaining):
+class Party(ModelUser):
     """One organisation's side of the round.
 
     Parameters
@@ -284,7 +276,7 @@ class Party(Explaining):
             agreement_digest=agreement.digest(),
             anchor_tag=self._tag,
             rows=np.broadcast_to(np.zeros(()), (n_rows, chosen.shape[1])),
-            labels=None if labels is None else cast("Labels", np.broadcast_to(labels[:1], n_rows)),
+            labels=None if labels is None else cast("Any", np.broadcast_to(labels[:1], n_rows)),
             anchor_image=chosen.image(self._anchor),
             simulated=self._simulated or (consensus is not None and consensus.simulated),
             linked=linked,
@@ -318,44 +310,6 @@ class Party(Explaining):
         self.basis  # noqa: B018 -- refused before there is one
         check_return(returned, self.agreement, party=self.name)
         self._return = returned
-
-    def transform(self, rows: npt.ArrayLike) -> Matrix:
-        """Bring rows into the aligned representation, ``Y_i F_i G_i``.
-
-        Parameters
-        ----------
-        rows : array-like or data frame of shape (n_rows, n_features)
-            Columns as agreed.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components)
-            Aligned rows; LocalError before `accept`.
-        """
-        return self._aligned(encode(rows, self.agreement.features, party=self.name))
-
-    def predict(
-        self, rows: npt.ArrayLike, *, beside: npt.ArrayLike | None = None
-    ) -> npt.NDArray[np.generic]:
-        """Predict labels with the common model and the party's own basis, eq. (9).
-
-        Parameters
-        ----------
-        rows : array-like or data frame of shape (n_rows, n_features)
-            Columns as agreed.
-        beside : array-like of shape (n_rows, n_components), optional
-            Of a party of a block: the sum of what the others' `transform` gives of these people.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Classes of the agreement, or numbers; LocalError where the round trained no model.
-        """
-        aligned = self.transform(rows)
-        if beside is not None or self.agreement.holdings:
-            others = self._others(beside, n_rows=len(aligned))
-            aligned = aligned if others is None else aligned + others
-        return decode_labels(self.model.predict(aligned), self.agreement)
 
     def _aligned(self, table: Matrix) -> Matrix:
         return self.basis.project(table) @ cast("Matrix", self.returned.change_of_basis)

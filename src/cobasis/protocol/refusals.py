@@ -30,8 +30,8 @@ from cobasis.models import AGREED_AS, MODELLESS, UNLABELLED
 from cobasis.models.chain import Chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan, Labels, Message, Return, SpanProposal, Upload
-from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.sums_terms import layout_of
+from cobasis.protocol.terms import others_of
 
 LEAVE_OUT = "Analyst.remove, or exclude= of simulate"
 """How a party is left out in Python; the command line puts its option in place of it."""

@@ -47,7 +47,7 @@ from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KEY_BYTES, KeyStream, haar_columns, require_key
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan
-from cobasis.protocol.rows_terms import others_of, places_of
+from cobasis.protocol.terms import others_of, places_of
 
 
 class _Key(Hidden):

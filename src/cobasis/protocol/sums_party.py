@@ -22,9 +22,9 @@ from cobasis.privacy.discrete import discrete_gaussian
 from cobasis.protocol import sums_terms
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import TableLayout
-from cobasis.protocol.explanations import Explaining
+from cobasis.protocol.explanations import ModelUser
 from cobasis.protocol.masks import MaskKey, Occasion
-from cobasis.protocol.messages import Labels, MaskedSums, decode_labels, encode_labels
+from cobasis.protocol.messages import Labels, MaskedSums, encode_labels
 from cobasis.protocol.newton import NewtonLayout
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
 from cobasis.protocol.refusals import refuse_few, require_known
@@ -32,7 +32,7 @@ from cobasis.protocol.scores import MOST_SHUFFLED
 from cobasis.protocol.totals import AnyLayout, Layout, n_small
 
 
-class SumsParty(Explaining):
+class SumsParty(ModelUser):
     """One organisation's side of a round of sums; rows stay here, and so do its own sums.
 
     `keys` are every participant's public mask keys, in the agreement's order; a later `attempt` may
@@ -228,13 +228,6 @@ class SumsParty(Explaining):
         if self._model is None:
             raise StepError(f"party '{self.name}' has no model yet. Call accept() first.")
         return self._model
-
-    def transform(self, rows: npt.ArrayLike) -> Matrix:
-        """Encode rows as the model takes them, for the estimators too: a frame there is none."""
-        return encode(rows, self.agreement.features, party=self.name)
-
-    def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
-        return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
 
 
 def _over(

@@ -1,12 +1,20 @@
-"""What an analyst fits besides a family with labels: regressions, clusters, what is compared."""
+"""All parties' aligned rows, eq. (7), and what is fitted to them besides a family with labels.
 
-from collections.abc import Iterable, Mapping
+Aligned rows are a view of uploads, made anew whenever it is looked at. Where they fit in memory
+they are one block, party after party. Otherwise a block takes from each party one of equal stripes
+of its rows: a party's rows are in an order that only it knows, so a stripe is a random sample of
+them, and a block one of everybody's. Blocks party by party would show mini-batches the labels of
+one party at a time. Inside such a block rows are shuffled as well.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from cobasis.errors import LabelError, OptionError
+from cobasis.errors import LabelError, NotFiniteError, OptionError
 from cobasis.features.outcome import Outcome
+from cobasis.linalg.arrays import Integers, Matrix
 from cobasis.models import (
     AGREED_AS,
     FAMILIES,
@@ -19,17 +27,112 @@ from cobasis.models import (
 from cobasis.models.chain import Chain, regression_chain
 from cobasis.models.local import MOST_PARTIES
 from cobasis.models.mixtures import FEWEST, MOST_ROWS, fit_clusters, fit_novelty
+from cobasis.models.passes import Block
 from cobasis.models.trainer import Model, train
 from cobasis.models.worth import COMPARED_ROWS, Figure, cross_validated
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.aligned import AlignedRows
-from cobasis.protocol.messages import Return
+from cobasis.protocol.messages import Return, Upload
 from cobasis.statistics.effects import fit_effects
 from cobasis.statistics.regression import fit_regression
 
 if TYPE_CHECKING:
     from cobasis.protocol.analyst import Analyst
+
+
+MOST_CELLS = 2**27
+"""Numbers of all rows together that are one block: 1 GiB."""
+
+BLOCK_BYTES = 64 * 2**20
+"""Large enough for quick reads, small enough that several are in memory at once."""
+
+_ROWS_AT_ONCE = 32_768
+
+Part = tuple[str, int, int]  # a party, and its first row and the one behind its last
+
+
+class AlignedRows:
+    """Everybody's ``X_i F_i G_i``, with labels, block by block."""
+
+    def __init__(
+        self, uploads: Mapping[str, Upload], changes_of_basis: Mapping[str, Matrix]
+    ) -> None:
+        self._uploads, self._changes = uploads, changes_of_basis
+        self.sizes = {party: uploads[party].rows.shape[0] for party in uploads}
+        self.n_rows = sum(self.sizes.values())
+        self.n_columns = int(changes_of_basis[next(iter(uploads))].shape[1])
+        n_cells, self.n_blocks = self.n_rows * self.n_columns, 1
+        if n_cells > MOST_CELLS:
+            self.n_blocks = min(self.n_rows, -(-8 * n_cells // BLOCK_BYTES))
+
+    def block(self, index: int) -> Block:
+        """Read, align and shuffle one block; a single one keeps the parties' order."""
+        parts = list(self._stripes(index))
+        if self.n_blocks == 1:
+            return self._read(parts, None)
+        n_rows = sum(stop - start for _, start, stop in parts)
+        # seeded by the block: every pass, and every worker, sees the same rows in the same order
+        return self._read(parts, np.random.default_rng([index, n_rows]).permutation(n_rows))
+
+    def sample(self, n_rows: int) -> Block:
+        """Read the first rows of each party, as many as are its share; at most all."""
+        parts = [(party, 0, size) for party, size in self.shares(n_rows).items() if size]
+        return self._read(parts, None)
+
+    def shares(self, n_rows: int) -> dict[str, int]:
+        ends = np.cumsum([0, *self.sizes.values()]) * min(n_rows, self.n_rows) // self.n_rows
+        return dict(zip(self.sizes, np.diff(ends).tolist(), strict=True))
+
+    def only(self, blocks: Sequence[int]) -> "AlignedRows":
+        """Return a view that holds uploads and changes of basis of these blocks alone."""
+        parties = {party for index in blocks for party, *_ in self._stripes(index)}
+        view = object.__new__(AlignedRows)
+        view.__dict__.update(self.__dict__)
+        view._uploads = {party: self._uploads[party] for party in self.sizes if party in parties}
+        view._changes = {party: self._changes[party] for party in view._uploads}
+        return view
+
+    def _stripes(self, index: int) -> Iterator[Part]:
+        # what does not divide evenly goes to one block after the other, party after party: were it
+        # each party's first blocks, 10,000 parties of one row would all be in block 0
+        whole, first = self.n_blocks, 0
+        for party, size in self.sizes.items():
+            each, more = divmod(size, whole)
+            start, stop = (
+                each * bound
+                + max(0, min(bound, first + more) - first)
+                + max(0, min(bound, first + more - whole))
+                for bound in (index, index + 1)
+            )
+            first = (first + more) % whole
+            if start < stop:
+                yield party, start, stop
+
+    def _read(self, parts: Sequence[Part], places: Integers | None) -> Block:
+        n_rows, done = sum(stop - first for _, first, stop in parts), 0
+        rows, labels = np.empty((n_rows, self.n_columns)), np.zeros(0)
+        for party, first, last in parts:
+            upload, change = self._uploads[party], self._changes[party]
+            for start in range(first, last, _ROWS_AT_ONCE):
+                stop = min(start + _ROWS_AT_ONCE, last)
+                aligned = upload.rows[start:stop].astype(np.float64, copy=False) @ change
+                whole = upload.labels
+                told = np.zeros(stop - start) if whole is None else whole[start:stop]
+                # what came in was finite; a store's disk may have turned a bit since
+                numbers = told.view("<f8") if told.dtype.names else told
+                if not (np.isfinite(aligned).all() and np.isfinite(numbers).all()):
+                    raise NotFiniteError(
+                        f"the rows or labels of party '{party}' are not all finite, so no "
+                        "model can be trained on them. Have the upload made again, or leave the "
+                        "party out."
+                    )
+                if not done:
+                    labels = np.empty(n_rows, dtype=told.dtype)
+                place = slice(done, done + stop - start)
+                here: slice | Integers = place if places is None else places[place]
+                rows[here], labels[here] = aligned, told
+                done += stop - start
+        return Block(rows, labels)
 
 
 def fit_agreed(rows: AlignedRows, agreement: Agreement) -> Chain:

@@ -15,7 +15,7 @@ from cobasis.errors import MessageError
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Upload
-from cobasis.protocol.rows_terms import blocks_of
+from cobasis.protocol.terms import blocks_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, encode_labels
 from cobasis.protocol.projection import LabelledRows
-from cobasis.protocol.rows_terms import others_of
+from cobasis.protocol.terms import others_of
 from cobasis.tables.sources import Part, Source, refuse_absent, row_of_text, source_of
 
 Done = TypeVar("Done")

@@ -10,7 +10,7 @@ from experiments.attacks.poisoning import another_anchor, other_scale, turned_ro
 
 from cobasis import Analyst, simulate, train
 from cobasis.errors import ScaleError
-from cobasis.protocol.aligned import AlignedRows
+from cobasis.protocol.training import AlignedRows
 from privacy.attacks.constructions import digits
 
 NAMES = tuple(f"party{number}" for number in range(10))
