@@ -155,6 +155,18 @@ def test_what_the_server_cannot_end_is_told_to_all_until_it_is_ended(served):
     assert "Everything has come back" in served.go("north").output
 
 
+def test_a_run_that_cannot_be_planned_is_told_to_all_as_well(served):
+    worker = served.worker()
+    served.turn(worker)
+    served.turn(worker, names=NAMES[1:])
+    served.typed(f"remove lab/icu.toml {' '.join(NAMES[1:])}", by="lab")
+    served.turn(worker, names=NAMES[:1])
+    worker.step()
+    told = "lab could not end the exchange: a step of the round taken before its turn [CB305]"
+    assert told in " ".join(served.go("north", code=3).output.split())
+    assert (served.lab / "icu.round" / "transcript.jsonl").read_text().count('"halted"') == 1
+
+
 def test_what_was_fetched_and_not_accepted_is_accepted_by_the_same_command(served):
     """As after a kill between the two, or where somebody sent it by hand as well."""
     served.turn(served.worker(), times=2)

@@ -94,7 +94,7 @@ def run(
                 "they are to be taken in. Run once more, and say so."
             )
         concluded, written = None, dict[str, Path]()
-        with _halting(session):
+        with halting(session):
             if plan.attempt:
                 session.begin_attempt(plan.attempt, without=plan.without)
             elif plan.exchange.masked:
@@ -116,7 +116,7 @@ def run(
 
 
 @contextmanager
-def _halting(session: AnalystSession) -> Iterator[None]:
+def halting(session: AnalystSession) -> Iterator[None]:
     """Tell everybody why the open exchange could not be ended: the kind of error, and no figure."""
     try:
         yield

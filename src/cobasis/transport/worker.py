@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cobasis.analyst_side.plan import planned
 from cobasis.analyst_side.receive import FileVerdict, receive
-from cobasis.analyst_side.run import run
+from cobasis.analyst_side.run import halting, run
 from cobasis.analyst_side.session import AnalystSession, session_of, work_folder
 from cobasis.bundle.agreement_file import line_in, sealed_path
 from cobasis.disk.lock import Lock
@@ -24,6 +24,7 @@ from cobasis.errors import (
     DiskError,
     RetentionError,
     RevokedError,
+    StepError,
     TranscriptError,
     UnsignedError,
     WaitingError,
@@ -118,6 +119,10 @@ class Worker:
         except WaitingError:
             if first:
                 session.tell()
+            return
+        except StepError:  # which nobody hears of who types nothing here
+            with session.at_work(), halting(session):
+                planned(session)
             return
         if plan.new:
             _log("waits for a person", round=name, came_later=plan.new)
