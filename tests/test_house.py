@@ -91,8 +91,7 @@ def test_functions_take_at_most_two_positional_arguments():
 
 
 @pytest.mark.parametrize(
-    "layer",
-    ["protocol", "privacy", "statistics", "models", "features", "algorithms", "linalg"],
+    "layer", ["protocol", "privacy", "statistics", "models", "features", "algorithms", "linalg"]
 )
 def test_from_the_protocol_downward_nothing_opens_a_file(layer):
     """The import contract sees modules; this sees calls that need no import of ours."""

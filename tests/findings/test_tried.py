@@ -177,12 +177,12 @@ def test_f7_a_common_span_is_never_made_without_somebody_unsaid(of_four):
         cobasis.said("status", "left out, the span was made without it", by=who)
     assert cobasis.json("status", by="west")["next"] == ""
     lab = standing(Home(home=Path("home-lab")), Path("icu.toml"))
-    assert lab.party("west")["out"] == "left out"
-    late = replace(lab, news=lab.news.model_copy(update={"without": ()}))  # as after the deadline
-    words = message_in_words(late, late.exchanges[0], "west")
-    assert words == "too late, the span was made without it"
-    ended = replace(late, exchanges=late.exchanges[:1])
-    assert [ended.party(name)["out"] for name in ("west", "north")] == ["too late", ""]
+    late = replace(  # as after a deadline
+        lab, news=lab.news.model_copy(update={"without": ()}), exchanges=lab.exchanges[:1]
+    )
+    assert message_in_words(late, late.last, "west") == "too late, the span was made without it"
+    told = [each.party(name)["out"] for each in (lab, late) for name in ("west", "north")]
+    assert told == ["left out", "", "too late", ""]
 
 
 def test_f23_the_front_page_begins_with_the_picture_and_the_tutorials():

@@ -218,7 +218,6 @@ CARD = {
         "label": [None, ["died"], ...],
         "limits": ["none", [1], ...],
         "model_sha256": ["A" * 64, "", ...],
-        "approved": [True],
     },
 }
 

@@ -40,6 +40,8 @@ Gives = Literal[
 
 
 class ModelCard(Strict):
+    passes_over = True
+
     format: Literal["cobasis/card/1"]
     round_id: Name
     agreement: Digest

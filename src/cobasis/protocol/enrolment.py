@@ -48,7 +48,8 @@ class OneLine(Worded):
             fields = json_object(text.encode())
         except ValueError:
             fields = {}
-        if fields.pop("format", None) != cls.form or set(fields) - set(cls.model_fields):
+        form, fields = fields.pop("format", None), cls.known(fields)
+        if form != cls.form or set(fields) - set(cls.model_fields):
             raise AgreementError(
                 f"this is no {cls.what}: a '{cls.form}' file is one line of JSON with "
                 f"{', '.join(cls.model_fields)}. {cls.ask}"

@@ -37,7 +37,7 @@ _TOKEN_BYTES, _DAYS = 16, 14
 class Code(OneLine):
     """What an author gives to a party: where to go, whom to believe there, and the token."""
 
-    form = "cobasis/code/1"
+    form, passes_over = "cobasis/code/1", True
     what = "invitation's code"
     ask = "Ask the agreement's author for the code that 'cobasis agreement new --invite' prints."
 
