@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from experiments.data.molecules import Molecules
 from experiments.studies import _ours, ours_anchors, ours_bases, ours_choosing_l
+from experiments.studies import ours_kernel_integration as kernels
 
 CLASSES = {"ames": 2, "mnist": 5, _ours.FACES: 2, "adult": 2}
 SIZES = {"MOST_ROWS": 70, "PARTIES": 5, "ROWS": 40, "TESTS": 50, "RESERVED": 60}
@@ -101,3 +102,12 @@ def test_a_rule_takes_the_l_that_it_says_and_loses_what_that_scores_less_than_th
     found = ours_choosing_l.rules(energy, {10: 0.9, 50: 0.6, 100: 0.4})
     taken = {"energy 80%": 50, "energy 90%": 100, "energy 95%": 100, "overlap 50%": 50}
     assert found == {**taken, "overlap 70%": 10, "l = 50": 50, "l = 100": 100, "largest l": 100}
+
+
+def test_lki_is_kawakami_with_other_column_sizes_and_nki_reaches_an_orthonormal_centred_target():
+    images = dict(enumerate(np.random.default_rng(0).normal(size=(3, 80, kernels.SIZE))))
+    sent = kernels.Uploads(images=images, rows=images, tests={}, dealt=None)
+    assert np.ptp(kernels.lki(sent)[1][1] / kernels.LINEAR["kawakami"](sent)[1][1], 0).max() < 1e-6
+    features, weights = kernels.nki(sent, penalty=1e-9, centred=True)[2]
+    reached = np.column_stack([features(images[2]) @ weights, np.full(80, 80**-0.5)])
+    assert reached.T @ reached == pytest.approx(np.eye(kernels.SIZE + 1), abs=1e-6)
