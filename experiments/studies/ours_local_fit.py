@@ -67,7 +67,7 @@ class Hospital(NamedTuple):
     truth: Labels
 
 
-def run(*, data: str, parties: str, model: str, repeat: int) -> Values:
+def run(*, data: str, parties: str, model: str, repeat: int, only: str = "") -> Values:
     hospitals, size = _parties(data, parties, repeat)
     given = {name: (each.rows, each.labels) for name, each in hospitals.items()}
     done = a_round(given, repeat=repeat, n_components=size, basis="consensus").parties
@@ -86,7 +86,7 @@ def run(*, data: str, parties: str, model: str, repeat: int) -> Values:
 
     found: Values = {}
     common, kept = together([*hospitals]), dict[bytes, Chain]()
-    for name in list(hospitals)[: None if data in SITES else JUDGES]:
+    for name in [only] if only else list(hospitals)[: None if data in SITES else JUDGES]:
         each, projection = hospitals[name], done[name].transform(np.eye(given[name][0].shape[1]))
         if not numbers and len(np.unique(each.labels)) == 1:
             continue
