@@ -20,28 +20,28 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (1_930, 1_170, 15),
-    "analyst_side": (2_080, 1_700, 11),
+    "analyst_side": (2_080, 1_690, 11),
     "bundle": (1_930, 1_460, 11),
-    "cli": (4_170, 3_380, 24),
-    "cobasis": (620, 300, 6),
+    "cli": (4_160, 3_370, 24),
+    "cobasis": (650, 320, 6),
     "disk": (530, 360, 5),
     "estimators": (830, 460, 5),
-    "features": (1_380, 890, 7),
+    "features": (1_370, 890, 7),
     "keys": (240, 190, 2),
     "linalg": (630, 400, 6),
-    "models": (3_030, 2_200, 15),
-    "party_side": (3_590, 2_910, 14),
-    "privacy": (2_520, 1_670, 18),
-    "protocol": (7_370, 5_120, 35),
-    "report": (810, 660, 6),
-    "statistics": (1_900, 1_450, 10),
-    "tables": (780, 620, 4),
-    "transport": (1_710, 1_350, 10),
-    "vault": (990, 740, 5),
+    "models": (3_000, 2_160, 15),
+    "party_side": (4_170, 3_380, 17),
+    "privacy": (1_850, 1_110, 15),
+    "protocol": (7_290, 5_050, 31),
+    "report": (800, 650, 6),
+    "statistics": (1_890, 1_440, 10),
+    "tables": (800, 640, 4),
+    "transport": (1_900, 1_490, 11),
+    "vault": (980, 730, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 30_840,
-    "experiments and benchmarks": 10_690,
+    "tests": 30_920,
+    "experiments and benchmarks": 10_910,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first
