@@ -7,7 +7,6 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.algorithms.bases import BASES
 from cobasis.bundle.transcript import Fact, now
@@ -25,6 +24,7 @@ from cobasis.party_side.session import PartySession
 from cobasis.party_side.sums_audit import audit_sums
 from cobasis.party_side.what_if import Setting, effects, settings_of
 from cobasis.privacy.attacks import Release
+from cobasis.privacy.attacks.scores import Places
 from cobasis.privacy.audit.attackers import findings
 from cobasis.privacy.audit.report import POLICY, UNTESTED, AuditReport, Finding, as_json, first_of
 from cobasis.privacy.audit.subject import Subject, sample_size
@@ -35,8 +35,6 @@ from cobasis.protocol.secrets import check_public_rows
 from cobasis.vault.datasets import Forced
 
 _PSEUDONYMISED = "Pseudonymised personal data. Treat as personal data."
-
-Places = npt.NDArray[np.intp]
 
 
 def audited(made: Made, *, sensitive: Collection[str] = (), compared: bool = True) -> Audited:
