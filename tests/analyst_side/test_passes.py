@@ -95,9 +95,6 @@ def test_training_takes_a_few_blocks_of_memory_however_many_there_are(in_memory)
         tracemalloc.stop()
 
 
-# ---------------------------------------------------------------- a cluster of two processes
-
-
 @pytest.fixture(scope="module")
 def over():
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}

@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import r2_score
 
-from aligned import digits
+from aligned import digits, rows_and_labels
 from cobasis.errors import MissingExtraError, OptionError
 from cobasis.models import FAMILIES, out_of_core
 from cobasis.models.chain import Affine
@@ -24,11 +24,6 @@ from models.chains import Cut
 CLASSES = {"task": "classification", "seed": 0}
 BOOSTED = {**CLASSES, "model": "xgboost"}
 NUMBERS = {"task": "regression", "seed": 0}
-
-
-def rows_and_labels(n_rows=600):
-    rows = np.random.default_rng(0).normal(size=(n_rows, 5))
-    return rows, (rows[:, 0] * rows[:, 1] > 0).astype(np.int64)
 
 
 def thirds(rows, labels):
@@ -45,7 +40,7 @@ def told_to(rounds):
 def test_a_perceptron_of_many_blocks_is_tuned_and_stops_early(n_rows, task, monkeypatch):
     """Of 150 rows none is kept apart to judge by, and their own loss falls on and on."""
     monkeypatch.setattr(out_of_core, "ROUND_ROWS", 250)  # of 400 rows a pass is three rounds
-    rows, _ = rows_and_labels(2400)
+    rows = np.random.default_rng(0).normal(size=(2400, 5))
     labels = rows[:, 0] + np.random.default_rng(1).normal(size=2400)
     labels = (labels > 0).astype(int) if task == "classification" else rows[:, 0]
     grid = {"alpha": [1e-4, 1.0], "tol": [1e-2]}  # the second for the search to end soon

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cobasis import Agreement
+from cobasis import Agreement, DPTerms
 from cobasis.protocol.masks import MaskKey, Occasion
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_party import SumsParty
@@ -13,6 +13,7 @@ LAYOUT = Layout(n_features=(2,), n_targets=1, one_hot=False, most_rows=1000)
 KEYS = {name: MaskKey(bytes([number]) * 32) for number, name in enumerate(NAMES, 1)}
 PUBLIC = {name: key.public for name, key in KEYS.items()}
 OCCASION = Occasion(salt=LAYOUT.digest(), round_id="icu-2026", exchange=1, attempt=1)
+DP = DPTerms(epsilon=2.0, delta=0.01, radius=1.0, most_rows=3, lifetime_epsilon=2.0, colluders=1)
 FIELDS = {"round_id": "icu-2026", "parties": NAMES, "release": "sums", "minimum_parties": 3}
 """What every agreement on their sums says."""
 

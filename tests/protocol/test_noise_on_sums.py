@@ -8,7 +8,7 @@ noise is that of real parties; its coordinates are alike, so one table of them i
 import numpy as np
 import pytest
 
-from cobasis import DPTerms, RandomFourier, SumsTerms, numeric_features, simulate
+from cobasis import RandomFourier, SumsTerms, numeric_features, simulate
 from cobasis.errors import CobasisError, MessageError
 from cobasis.privacy.discrete import zcdp_scale
 from cobasis.protocol.masks import MaskKey
@@ -17,8 +17,8 @@ from cobasis.protocol.sums_terms import layout_of, noise_of
 from cobasis.protocol.totals import cut
 from privacy.test_falsifiers import epsilon_at_least
 from protocol import summed
+from protocol.summed import DP
 
-DP = DPTerms(epsilon=2.0, delta=0.01, radius=1.0, most_rows=3, lifetime_epsilon=2.0, colluders=1)
 N_WAVES, N_CLASSES, DRAWS = 60, 100, 60
 WAVES = RandomFourier(n_waves=N_WAVES, bandwidth=1.0)
 

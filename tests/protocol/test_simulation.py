@@ -81,7 +81,6 @@ WRONG = {
     "rows": ({"rows": [1, 2]}, r"\{'north': \(X, y\)\}"),
     "a party's rows": ({"rows": {"north": np.eye(6)}}, r"\{'north': \(X, y\)\}"),
     "basis": ({"basis": "magic"}, "basis 'magic' does not exist"),
-    "anchor rows below features": ({"n_anchor_rows": 2}, "n_anchor_rows=2", "CB303"),
     "anchor rows": ({"n_anchor_rows": 0}, "n_anchor_rows=0 is no whole number"),
     "no components": ({"n_components": None}, "n_components=None is no whole number"),
     "dp": ({"dp": {"epsilon": 1}}, "dp is no DPTerms"),

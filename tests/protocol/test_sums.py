@@ -12,7 +12,6 @@ from sklearn.linear_model import Ridge
 from cobasis import (
     CategoryFeature,
     Columns,
-    DPTerms,
     NumericFeature,
     RandomFourier,
     SumsTerms,
@@ -36,7 +35,7 @@ from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.sums_terms import layout_of
 from cobasis.protocol.totals import checked, cut
-from protocol.summed import KEYS, NAMES, PUBLIC, agree, dealt, party
+from protocol.summed import DP, KEYS, NAMES, PUBLIC, agree, dealt, party
 
 TERMS = SumsTerms(
     maps=(RandomFourier(n_waves=20, bandwidth=3.0),), most_rows=60, most_rows_in_all=150
@@ -224,7 +223,6 @@ def test_a_round_of_rows_has_no_sums_and_a_stranger_no_part():
         SumsAnalyst(agree(**FIELDS | rows, commitment="1" * 64), keys=PUBLIC)
 
 
-NOISE = DPTerms(epsilon=2.0, delta=0.01, radius=1.0, most_rows=3, lifetime_epsilon=2.0, colluders=1)
 OPTIONS = {
     "a basis": ({"basis": "haar"}, "basis 'haar' is for rows"),
     "public rows": ({"public_rows": np.zeros((5, 4))}, "public_rows is for rows"),
@@ -232,8 +230,7 @@ OPTIONS = {
     "a release that is none": ({"release": "both"}, "release 'both' does not exist"),
     "no maps": ({"maps": []}, "maps are not 1 to 8 of Columns"),
     "maps of rows": ({"release": "rows", "n_components": 2, "maps": [Columns()]}, "maps go with"),
-    "rows without components": ({"release": "rows"}, "n_components=None is no"),
-    "a bandwidth from rows": ({"dp": NOISE}, "the default one looks at rows"),
+    "a bandwidth from rows": ({"dp": DP}, "the default one looks at rows"),
 }
 
 

@@ -39,7 +39,6 @@ from cobasis.statistics.regression import fit_regression
 if TYPE_CHECKING:
     from cobasis.protocol.analyst import Analyst
 
-
 MOST_CELLS = 2**27
 """Numbers of all rows together that are one block: 1 GiB."""
 
