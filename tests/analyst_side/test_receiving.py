@@ -9,7 +9,7 @@ from cobasis.analyst_side.history import UNREADABLE, audit_words
 from cobasis.analyst_side.receive import FileVerdict, receive
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.cli.receive import said_of_files
-from cobasis.disk.whole import file_digest
+from cobasis.disk.whole import copy_whole, file_digest
 from cobasis.errors import AnotherRunError, OptionError, TranscriptError
 from cobasis.keys.identity import Identity
 from cobasis.protocol.signatures import check_receipt
@@ -75,6 +75,18 @@ def test_a_bad_file_gets_its_code_and_the_good_one_after_it_is_taken(made):
     assert "no analyst may have. Delete it" in said["g-north.secret"]
     assert [path.name for path in made.work.payloads.iterdir()] == ["east.safetensors"]
     assert not made.work.incoming.exists()
+
+
+def test_a_file_that_changes_while_it_is_received_is_not_acknowledged(made, monkeypatch):
+    path = made.upload("north")
+
+    def changed(source, target):
+        source.write_bytes(source.read_bytes() + b"more")
+        return copy_whole(source, target)
+
+    monkeypatch.setattr("cobasis.analyst_side.receive.copy_whole", changed)
+    assert verdicts(made.receive()) == {path.name: "CB603"}
+    assert (made.news().receipts, made.entries()[1:]) == ((), ())
 
 
 def test_a_work_folder_is_one_processs_one_agreements_and_nobodys_to_change(two):

@@ -39,6 +39,12 @@ def test_columns_and_their_constants_can_be_typed_and_what_is_not_said_stays_ope
     assert [(each["low"], each["high"], each["fill"]) for each in (a, b)] == [(0, 2.5, 1)] * 2
     assert (a["name"], b["name"]) == ("a", "b (mg/l)")
     assert (sex["missing"], loaded()["n_anchor_rows"]) == ("level", 6)  # f, m, empty
+    sums = "--task regression --sums maps=rff,most_rows=90,most_rows_in_all=300"
+    cobasis(f"agreement new one.toml --numbers a:low=1,high=1 {sums}")
+    assert (loaded("one.toml")["features"][0]["scale"], loaded("one.toml")["release"]) == (
+        1,
+        "sums",
+    )
     method = {"anchor": "gaussian", "aligner": "imakura", "basis": "pca", "model": "mlp"}
     told = " ".join(f"--{name} {word}" for name, word in method.items())
     cobasis(f"agreement new other.toml --numbers a,b --task classification {told}")

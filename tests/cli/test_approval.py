@@ -98,7 +98,7 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     assert max(map(len, audited(APPROVE, by="officer").stdout.splitlines())) < 80
     kept = next(Path("home-north/audits/north").rglob("*.json"))
     for path, old, new, told in (
-        (Path("north.csv"), ",yes", ",no", "is not as it was then: data version"),
+        (Path("north.csv"), ",yes", ",no", "as it was then: data version, rows held back"),
         (OFFICER, '"times":1', '"times":2', "made with no key that is enrolled"),
         (OFFICER, '"upload"', '"proposal"', "made with no key that is enrolled"),
         (kept, "red", "amber", "does not keep"),
@@ -107,6 +107,10 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
         text = audited.edit(old, new, file=path)
         refused("CB513", told)
         path.write_text(text)
+    Path("own.toml").write_text('[a]\nblanks = ["-99"]\n')  # which no cell is
+    audited.refused(f"{SEND} --mapping own.toml", "[CB513]", "as it was then: mapping.")
+    Path("own.toml").write_text("")
+    audited("audit icu.toml north.csv --mapping own.toml")
     with monkeypatch.context() as patch:
         patch.setattr(approval, "_worse", lambda *_: ["P1"])
         refused("CB513", "worse than the approved one: P1")

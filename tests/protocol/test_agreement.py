@@ -101,6 +101,7 @@ CONTRADICTIONS = {
     "another family": (SUMS | {"model": "mlp"}, "sums train model='ridge' alone"),
     "numbers, no range": (SUMS | {"task": "regression", "classes": ()}, "target_range goes with"),
     "a column without a range": (SUMS | {"features": numeric_features("a")}, "'a' has no range"),
+    "one value": (SUMS | {"features": (NumericFeature(name="a", low=1, high=1),)}, "'a' has no"),
     "a range of classes": (of_sums(target_range=(0.0, 1.0)), "target_range goes with a regression"),
     "a range backwards": (of_sums(target_range=(1.0, 0.0)), "does not go from low to high"),
     "least above most": (of_sums(least_rows=501), "most_rows_in_all does not hold"),
