@@ -24,10 +24,10 @@ class Strict(BaseModel):
     def read(cls, text: bytes) -> Self:
         """Read what ``model_dump_json`` wrote; ValueError where it is something else."""
         told = json_object(text)
-        return cls.model_validate_json(json.dumps(cls.known(told)) if cls.passes_over else text)
+        return cls.model_validate_json(json.dumps(cls._known(told)) if cls.passes_over else text)
 
     @classmethod
-    def known(cls, told: dict[str, Any]) -> dict[str, Any]:
+    def _known(cls, told: dict[str, Any]) -> dict[str, Any]:
         out = cls.passes_over
         return {name: x for name, x in told.items() if name in cls.model_fields or not out}
 

@@ -48,7 +48,7 @@ class OneLine(Worded):
             fields = json_object(text.encode())
         except ValueError:
             fields = {}
-        form, fields = fields.pop("format", None), cls.known(fields)
+        form, fields = fields.pop("format", None), cls._known(fields)
         if form != cls.form or set(fields) - set(cls.model_fields):
             raise AgreementError(
                 f"this is no {cls.what}: a '{cls.form}' file is one line of JSON with "
