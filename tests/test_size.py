@@ -32,7 +32,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (3_000, 2_160, 15),
     "party_side": (4_170, 3_380, 17),
     "privacy": (1_850, 1_110, 15),
-    "protocol": (7_290, 5_050, 31),
+    "protocol": (7_280, 5_050, 31),
     "report": (800, 650, 6),
     "statistics": (1_890, 1_440, 10),
     "tables": (800, 640, 4),
@@ -40,8 +40,8 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (980, 730, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 30_920,
-    "experiments and benchmarks": 10_910,
+    "tests": 30_940,
+    "experiments and benchmarks": 10_900,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first
