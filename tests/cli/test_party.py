@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import onnxruntime
 import polars as pl
 import polars.selectors as cs
 import pytest
@@ -191,3 +193,29 @@ def test_of_a_forgotten_round_predict_and_score_say_so(ran):
     lines = ("predict icu.toml north.csv -o out.csv", "score icu.toml", "export icu.toml")
     for line in (*lines, "send icu.toml north.csv --yes"):
         ran.refused(line, "has forgotten the round")
+
+
+def test_a_map_before_the_basis_is_signed_and_leads_to_predictions_reasons_and_a_graph(cobasis):
+    cobasis.agreed(more="--map mixed,waves=8 --n-components 12")
+    cobasis.refused("agreement new b.toml --numbers a --map rff,knots=3", "--map cannot", "knots")
+    shown = cobasis.signed()
+    assert "Map mixed: a row becomes " in shown
+    assert "EVERY RECORD, nearly" in shown
+    cobasis.tables()
+    cobasis("audit icu.toml north.csv -o audit.html")
+    assert "columns behind the map" in Path("audit.html").read_text()
+    cobasis.send()
+    cobasis.run()
+    cobasis.accept()
+    cobasis("predict icu.toml north.csv -o out.csv --explain")
+    found = pl.read_csv("out.csv")
+    told = found.select(pl.sum_horizontal("base", cs.starts_with("why_"))).to_series()
+    np.testing.assert_allclose(1 / (1 + np.exp(-told)), found["probability_yes"], atol=1e-9)
+    cobasis("export icu.toml -o n.onnx")
+    session = onnxruntime.InferenceSession("n.onnx", providers=["CPUExecutionProvider"])
+    frame = pl.read_csv("north.csv").select("a", "b", "c", "d", "sex")
+    given = {each.name: each.to_numpy()[:, None] for each in frame.with_columns(cs.float())}
+    given["sex"] = given["sex"].astype(object)
+    label = session.run(["label"], given)[0]
+    assert [["no", "yes"][each] for each in label] == found["prediction"].to_list()
+    cobasis.said("plan icu.toml north.csv", "rows")

@@ -20,7 +20,7 @@ SENTENCES = {
     *("commitment", "anchor_tag", "anchor", "check_opens", "stream", "order"),
     # These are used inside; the name and the type say all.
     *("project", "image", "digest", "anchor_recipe", "make_aligner"),
-    *("read", "code", "record", "statement", "write", "names", "held_by"),
+    *("read", "code", "record", "statement", "write", "names", "held_by", "mapped"),
     *("model_validate_json", "model_copy"),  # pydantic's own
     "effects",  # as of coefficients
     "table",  # as of summary, which is its text

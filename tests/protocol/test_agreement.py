@@ -14,7 +14,7 @@ from cobasis import Agreement, ConsortiumSecret, Holding, NumericFeature, Outcom
 from cobasis.algorithms import AlignerName
 from cobasis.errors import AgreementError, OptionError
 from cobasis.features.contract import CategoryFeature
-from cobasis.features.maps import Columns, RandomFourier
+from cobasis.features.maps import Columns, Mixed, RandomFourier
 from cobasis.protocol.agreement import missing_fields
 from cobasis.protocol.enrolment import Approver, Record
 from cobasis.protocol.sums_terms import SumsTerms
@@ -52,6 +52,7 @@ def of_sums(**changes):
     return SUMS | {"sums": SUMMED.model_copy(update=changes)}
 
 
+WAVES = RandomFourier(n_waves=4, bandwidth=2.0)
 NOVELTY = {"task": "novelty", "model": "gaussian_mixture"}
 SMOTE = {"anchor": "smote", "public_rows_sha256": DIGEST}
 CONTRADICTIONS = {
@@ -105,6 +106,15 @@ CONTRADICTIONS = {
     "a range of classes": (of_sums(target_range=(0.0, 1.0)), "target_range goes with a regression"),
     "a range backwards": (of_sums(target_range=(1.0, 0.0)), "does not go from low to high"),
     "least above most": (of_sums(least_rows=501), "most_rows_in_all does not hold"),
+    "a map of sums": (SUMS | {"map": WAVES}, "map say how rows are projected"),
+    "a map of other columns": ({"map": Mixed(knots=((0.0, 1.0),))}, "has knots of 1 columns"),
+    "components above the map's": ({"map": WAVES, "n_components": 9}, "9 is above the 8 features"),
+    "a map, too few rows": ({"map": WAVES, "n_anchor_rows": 7}, "needs n_anchor_rows >= 8, not 7"),
+    "a map and odds": ({"map": WAVES, "model": "logit"}, "coefficients are of single columns, and"),
+    "a map of some columns": (
+        {"map": WAVES, "id": "y", "holdings": (Holding(party="north", columns=("x0", "x1")),)},
+        r"\[\[holdings\]\] are of single columns, and the map 'rff'",
+    ),
 }
 NOISE = {  # what cannot stand beside a guarantee, and why
     "a basis of the rows": ({"basis": "svd"}, "rows shape that basis.*are haar, public"),
@@ -180,6 +190,7 @@ ALLOWED = {
     | REAL,
     "sums": SUMS,
     "holdings": {"holdings": BLOCK, "id": "patient"},
+    "a map": {"map": WAVES, "n_anchor_rows": 8, "n_components": 7},
     "outcome": COUNTS | {"n_components": WIDTH, "outcome": Outcome(exposure="years")},
     "noise": {"basis": "haar", "dp": terms()},
     "record": {"record": Record(contacts="lab")},
@@ -204,6 +215,7 @@ def test_the_digest_is_of_json_that_has_every_field_and_reads_back_as_the_same()
     of_features = ("name", "unit", "centre", "scale", "low", "high", "missing", "fill")
     assert fields >= {*Agreement.model_fields, *(f"feature's {name}" for name in of_features)}
     assert len(digests) == len(ALLOWED)
+    assert made(map=Columns()).digest() == made().digest()
 
 
 MISTYPED = {

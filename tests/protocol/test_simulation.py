@@ -7,12 +7,13 @@ from typing import get_args
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from cobasis import ODC, NumericFeature, Outcome, PrivacyWarning, simulate
 from cobasis.algorithms import AlignerName
 from cobasis.errors import CobasisError, StepError
+from cobasis.features.maps import Mixed, RandomFourier, turn_of
 from cobasis.protocol.newton import N_STEPS
 from protocol.consortium import COMPONENTS, NAMES, WIDTH, simulated, tables, trained
 
@@ -59,6 +60,26 @@ def test_the_papers_span_conditions_are_what_they_are_called(condition):
     if condition.endswith("_orth"):
         residuals = [each.residual for each in done.analyst.certificate.parties.values()]
         assert (max(residuals) < 1e-10) is (condition == "samespan_orth")
+
+
+KNOWN = public_rows()
+MAPS = RandomFourier(n_waves=8, bandwidth=9.0), Mixed.from_public_rows(KNOWN, pieces=2, n_waves=4)
+
+
+@pytest.mark.parametrize("basis", ["haar", "public"])
+@pytest.mark.parametrize("each", MAPS, ids=lambda each: each.kind)
+def test_rows_through_a_map_and_a_whole_basis_give_the_pooled_fit_of_mapped_rows(each, basis):
+    rows, told = tables(), {"maps": [each], "n_components": 16 if each.kind == "rff" else 20}
+    told |= {"public_rows": KNOWN} if basis == "public" else {}
+    done = simulated(basis=basis, model=Ridge(alpha=0.01), task="regression", **told)
+    features, table = done.agreement.features, np.vstack([x for x, _ in rows.values()])
+    mapped = turn_of(each, features).apply(table)
+    labels = np.hstack([y for _, y in rows.values()])
+    right = Ridge(alpha=0.01).fit(mapped, labels).predict(mapped)
+    size = (done.agreement.n_features, done.agreement.n_anchor_rows, mapped.shape[1])
+    assert size == (told["n_components"],) * 3
+    for name, found in done.predict(table).items():
+        np.testing.assert_allclose(found, right, atol=1e-8, err_msg=name)
 
 
 FEW = tables(names=NAMES[1:])

@@ -229,7 +229,8 @@ OPTIONS = {
     "a family": ({"model": "mlp"}, "model 'mlp' is for rows"),
     "a release that is none": ({"release": "both"}, "release 'both' does not exist"),
     "no maps": ({"maps": []}, "maps are not 1 to 8 of Columns"),
-    "maps of rows": ({"release": "rows", "n_components": 2, "maps": [Columns()]}, "maps go with"),
+    "maps of rows": ({"release": "rows", "n_components": 2, "maps": [Columns()] * 2}, "not 1 to 1"),
+    "rows without components": ({"release": "rows"}, "n_components=None is no"),
     "a bandwidth from rows": ({"dp": DP}, "the default one looks at rows"),
 }
 

@@ -11,6 +11,7 @@ import tomlkit
 from pydantic import BaseModel
 
 from cobasis.features.contract import NumericFeature, formula_of
+from cobasis.features.maps import Columns
 from cobasis.features.outcome import Outcome
 from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.dp_terms import DPTerms
@@ -28,7 +29,7 @@ HEAD = """\
 """
 
 _TABLES = {"parties", "features", "enrolled", "analyst", "dp", "record", "approvers", "release"}
-_TABLES |= {"sums", "outcome", "holdings"}
+_TABLES |= {"sums", "outcome", "holdings", "map"}
 """Fields that stand in tables behind all others, or in a line of their own."""
 
 FEATURES = """\
@@ -66,6 +67,8 @@ def new_text(fields: Mapping[str, Any]) -> str:
     if sums is None:
         lines += ["# ---- Who holds some columns only: see docs/how-to/other-columns.md", ""]
         lines += [_table("[[holdings]]", _told(each)) for each in fields.get("holdings") or ()]
+        lines += ["# ---- Which map rows go through first: see docs/reference/features.md", ""]
+        lines += [_table("[map]", fields.get("map", Columns()).model_dump())]
     else:
         said = {name: each for name, each in words_of(SumsTerms).items() if name != "maps"}
         terms = {name: each for name in said if (each := getattr(sums, name)) is not None}

@@ -28,13 +28,7 @@ from cobasis.cli.words import PERSON, aside, listed, picked, wrapped
 from cobasis.errors import OptionError
 from cobasis.keys.identity import Identity, enrolled_here
 from cobasis.models import ModelName, Task
-from cobasis.party_side.author import (
-    Authorship,
-    People,
-    issue,
-    read_people,
-    vouched,
-)
+from cobasis.party_side.author import Authorship, People, issue, read_people, vouched
 from cobasis.party_side.draft import draft_fields
 from cobasis.protocol.agreement import Precision, missing_fields
 from cobasis.protocol.enrolment import PublicIdentity, words_of
@@ -125,6 +119,7 @@ class Terms:
     public_rows_sha256: Annotated[str | None, Option(help="SHA-256 of public rows.")] = None
     sums: Annotated[str | None, Option(help="Sums, no rows: maps=rff,most_rows=900,...")] = None
     from_sums: Annotated[Path | None, Option(help="A baseline table's folder, for columns.")] = None
+    map: Annotated[str | None, Option(help="Of rows, before the basis: rff,waves=200.")] = None
     dp: Annotated[str | None, Option(help="Noise: epsilon=8,radius=2,most_rows=900,...")] = None
 
     @property

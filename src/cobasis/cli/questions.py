@@ -12,12 +12,13 @@ from cobasis.cli.options import consent
 from cobasis.cli.words import aside, listed
 from cobasis.errors import CobasisError, OptionError
 from cobasis.features.contract import Feature, width_of
+from cobasis.features.maps import Columns, width_under
 from cobasis.models import MODELLESS, UNLABELLED
 from cobasis.party_side import draft, sums_draft
 from cobasis.statistics.formula import with_formula
 
 _WORDS = {"columns", "leave_out", "i_may_publish", "numbers", "categories", "missing", "classes"}
-_WORDS |= {"models", "dp", "sums", "from_sums", "outcome", "formula"}
+_WORDS |= {"models", "dp", "sums", "from_sums", "outcome", "formula", "map"}
 """Terms that are read by themselves; every other one is a field of the agreement."""
 
 
@@ -88,7 +89,8 @@ def _released(
     made = sums_draft.sums_of_words(told.get("sums"), found, public=public, **kind)
     noise = sums_draft.dp_of_words(told["dp"], made.get("sums")) if "dp" in told else None
     models = draft.words_of(told.get("models", "")) or None
-    told = {"features": found or None, "models": models, **made, "dp": noise}
+    one = sums_draft.map_of_words(told["map"], found, public=public) if "map" in told else None
+    told = {"features": found or None, "models": models, **made, "dp": noise, "map": one}
     if found and kind["tabular"] and not made:  # all columns of rows, and a basis for them
         usual = {"n_components": width_of(found), "basis": "haar"}
         told |= {word: fields.get(word, each) for word, each in usual.items()}
@@ -139,7 +141,8 @@ def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
     of_rows, features = {"n_components", "fewest_rows"}, fields["features"] or ()
     skipped = of_rows if "sums" in fields else set()
     precision = fields.get("precision", "fp64")
-    sizes = draft.components_for(() if skipped else features, precision=precision)
+    width = width_under(fields["map"] or Columns(), features)
+    sizes = draft.components_for(() if skipped else features, width=width, precision=precision)
     if auto or (options.on_terminal() and "n_components" not in fields):
         for line in sizes.values():
             aside(line)

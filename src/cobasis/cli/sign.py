@@ -13,7 +13,7 @@ from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, group
 from cobasis.cli.words import PERSON, picked, wrapped
 from cobasis.disk.whole import write_whole
 from cobasis.errors import AgreementError, DiskError, OptionError, StepError
-from cobasis.features.contract import formula_of
+from cobasis.features.contract import formula_of, width_of
 from cobasis.party_side.preview import leaving
 from cobasis.party_side.session import SUFFIX, PartySession, SentSecret, keep_secret, read_secret
 from cobasis.protocol.agreement import Agreement
@@ -154,6 +154,8 @@ def terms_of(agreement: Agreement, who: PublicIdentity) -> Iterator[tuple[str, s
     yield from _held(agreement, lab.name)
     if formula := formula_of(agreement.features):
         yield "Formula", formula
+    if agreement.turn is not None:
+        yield "Map", f"{agreement.map.kind}: a row becomes {agreement.n_features:,} numbers first"
     for at, text in enumerate(filter(None, _leaves(agreement))):
         yield "" if at else "LEAVES", text
     yield from (("To", f"{lab.name}: only it can open"), ("Its key", lab.fingerprint))
@@ -182,6 +184,8 @@ def _sight(agreement: Agreement, lab: str, labels: str) -> Iterator[tuple[str, s
     what = "most of a record; your audit will say how much"
     if agreement.n_components == agreement.n_features:
         what = "EVERY RECORD EXACTLY, for all columns leave"
+    elif agreement.turn is not None and agreement.n_components >= width_of(agreement.features):
+        what = "EVERY RECORD, nearly, for it can solve for the columns"
     if agreement.dp is not None:
         seen, what = "rows with noise", "a record with noise, within what Noise promises"
     seen += f", all labels {labels}" if labels else ""

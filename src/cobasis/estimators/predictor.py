@@ -130,7 +130,7 @@ class CollaborativeClassifier(
         What parties send: projected rows, or masked sums, for which `estimator` and all that says
         how rows are projected stay as they are by default.
     maps : sequence of Columns, RandomFourier or Mixed, optional
-        Of which sums are made, as ``simulate`` takes them.
+        Of which sums are made, or one that rows go through, as ``simulate`` takes them.
     allow_row_carrying : bool
         Accept models that store rows, such as "svm" or nearest neighbours.
 

@@ -1,4 +1,4 @@
-"""Public feature maps: what a release of sums adds up is made of mapped rows.
+"""Public feature maps: of mapped rows sums are made, and rows may go through one before the basis.
 
 Every map is fixed by the agreement, and all its numbers lie from -1 to 1, so that sums over many
 rows have a bound. Random Fourier features have length 1 for every row, whatever the row.
@@ -59,7 +59,7 @@ Knots = Annotated[tuple[Finite, ...], Field(min_length=2, max_length=257)]
 
 
 class Columns(Strict):
-    """The columns themselves, each from its agreed low to its agreed high.
+    """The columns themselves: of sums each from its agreed low to its agreed high.
 
     Attributes
     ----------

@@ -13,6 +13,7 @@ from typing import Literal, NoReturn, TypeAlias, cast
 import numpy as np
 
 from cobasis.errors import EstimateError, ModelFileError, NotFiniteError, OptionError
+from cobasis.features.maps import Turn
 from cobasis.linalg.arrays import Array, Integers, Matrix, as_matrix
 from cobasis.models import FAMILIES, ChainFamily
 from cobasis.models.regressions import RegressionFit
@@ -260,6 +261,14 @@ def refuse(reason: str, *, run: bool = False) -> NoReturn:
         "Ask the analyst for the file that cobasis wrote; if it is that one, for the version of "
         "cobasis that wrote it."
     )
+
+
+def layers_of(turn: Turn) -> list[Layer]:
+    """Write a map as layers, but for the factor that its features are multiplied by at last."""
+    layers: list[Layer] = [Affine(weights=turn.weights, offset=turn.offset)]
+    if turn.bends is not None:
+        layers[:0] = [Affine(weights=turn.bends[0], offset=turn.bends[1]), "Relu"]
+    return [*layers, "Cos"] if turn.n_waves else layers
 
 
 def folded(layers: Sequence[Layer]) -> tuple[Layer, ...]:

@@ -1,6 +1,6 @@
 """The graph that a party keeps for itself: raw columns in, prediction out, without cobasis.
 
-It encodes as the features say, multiplies by ``F_i G_i``, and goes on with the model. So it is
+It encodes and maps as is agreed, multiplies by ``F_i G_i``, and goes on with the model. So it is
 as secret as the party's basis, and more: ``F_i G_i`` is a secret of the whole consortium. ONNX is
 an extra, and nothing here reads such a graph.
 """
@@ -15,8 +15,9 @@ import onnx
 from cobasis.errors import OptionError
 from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
 from cobasis.features.encoder import LARGEST, encoded_columns
+from cobasis.features.maps import Turn
 from cobasis.linalg.arrays import Array, Matrix
-from cobasis.models.chain import Affine, Chain, Trees
+from cobasis.models.chain import Affine, Chain, Layer, Trees, layers_of
 
 RAW_FORMAT = "cobasis/raw-model/1"
 MARK = "holds F_i G_i, with which rows of every party can be read: keep it as you keep the basis"
@@ -62,12 +63,17 @@ def raw_graph(
     *,
     map_in: Matrix,
     classes: Sequence[str] | Sequence[int],
+    turn: Turn | None = None,
 ) -> bytes:
-    """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model."""
+    """Write one ONNX graph of raw columns, encoding, map, ``F_i G_i`` and model."""
     columns = encoded_columns(features)
     sheet = _Sheet()
     encoded = _write_encoding(sheet, features)
     order = sorted(range(len(columns)), key=lambda at: columns[at].level is not None)
+    if turn is not None:
+        in_turn = sheet.put("Gather", encoded, sheet.weight(np.argsort(order)), axis=1)
+        encoded = _write_layers(sheet, layers_of(turn), in_turn)
+        map_in, order = turn.factor[:, np.newaxis] * map_in, [*range(len(map_in))]
     rows = sheet.put("MatMul", encoded, sheet.weight(map_in[order]))
     _write_model(sheet, model, rows)
     graph = sheet.nodes, "raw-model", sheet.inputs, sheet.outputs, sheet.weights
@@ -136,8 +142,8 @@ def _write_category(sheet: _Sheet, feature: CategoryFeature) -> str:
     return sheet.put("Concat", agreed, *levels, axis=1)
 
 
-def _write_layers(sheet: _Sheet, model: Chain, name: str) -> str:
-    for layer in model.layers:
+def _write_layers(sheet: _Sheet, layers: Sequence[Layer], name: str) -> str:
+    for layer in layers:
         if isinstance(layer, Trees):
             name = _write_trees(sheet, layer, name)
         elif isinstance(layer, Affine):
@@ -183,7 +189,7 @@ def _write_trees(sheet: _Sheet, trees: Trees, name: str) -> str:
 
 
 def _write_model(sheet: _Sheet, model: Chain, rows: str) -> None:
-    last = _write_layers(sheet, model, rows)
+    last = _write_layers(sheet, model.layers, rows)
     if model.task == "regression":
         sheet.give(_PREDICTION, sheet.put(model.link, last) if model.link else last)
         return

@@ -258,9 +258,10 @@ def found_in(session: PartySession, accepted: Accepted) -> Found | None:
     turn, fit = use.aligned(np.eye(agreed.n_features)), use.model.fit  # M = F_i G_i
     if agreed.task == "clustering":  # centres at l = m
         shares = ("share of all rows", *ModelCard.read(accepted.card).shares)
-        centres = raw_centres(use.model, turn=turn, features=agreed.features).items()
-        whole = agreed.n_inputs == agreed.whole.n_features  # else others have columns beside ours
-        lines = ((name, *each) for name, each in centres if whole)
+        # others may have columns beside ours, and a map leads back to none
+        whole = agreed.n_inputs == agreed.whole.n_features and agreed.turn is None
+        told = raw_centres(use.model, turn=turn, features=agreed.features) if whole else {}
+        lines = ((name, *each) for name, each in told.items())
         return [("cluster", *agreed.classes), shares, *lines]
     if fit is not None and agreed.task == "effect":
         return effects_of(fit, turn=turn, features=agreed.features)

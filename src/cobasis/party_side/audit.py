@@ -99,6 +99,10 @@ def audit(
     untested = list(UNTESTED)
     if not subject.sensitive:
         untested.insert(0, "What is inferred of a sensitive column: name one with --sensitive.")
+    if subject.unmapped is not None:
+        untested.insert(
+            0, "What solving for the columns behind the map gives: P1 only draws a line."
+        )
     if left := n_rows - subject.n_rows:
         untested.insert(0, f"{left:,} of {n_rows:,} rows: the others were drawn at random.")
     return AuditReport(
@@ -180,13 +184,14 @@ def _subject(
         here = (sent >= first) & (sent < first + len(block))
         released[here] = block[sent[here] - first]
         first += len(block)
-    raw = gathered(rows.sent, places)
+    raw = gathered(rows.sent.unmapped(), places)
+    mapped = agreement.mapped(raw)
     labels = part_of(rows.sent.labels())
     told, clipped = None if payload.labels is None else part_of(payload.labels[:]), None
     if terms is not None:
-        clipped = clip_rows(raw, radius=terms.radius, centre=terms.centre or None)
+        clipped = clip_rows(mapped, radius=terms.radius, centre=terms.centre or None)
     return Subject(
-        rows=raw,
+        rows=mapped,
         release=Release(rows=released, labels=None if told is None else told[sent]),
         basis=made.projection.basis.project(np.eye(agreement.n_features)),
         labels=None if labels is None else labels[places],
@@ -199,6 +204,7 @@ def _subject(
             if each.feature.name in sensitive
         },
         public_rows=check_public_rows(made.ready.public_rows, agreement, party=session.name),
+        unmapped=None if mapped is raw else raw,
         clipped=clipped,
     )
 

@@ -45,7 +45,7 @@ class Released:
     learns: str  # the analyst, alone and with help
     n_bytes: int
     seconds: float  # of this machine, one thread
-    score: float | None  # of random features and ridge on these rows alone
+    score: float | None  # of ridge on these rows alone, on their map or on random features
 
 
 WHO = "you"  # what the party is called in messages: nobody has to be enrolled to plan
@@ -83,21 +83,22 @@ def priced(
     n_rows, n_features = rows.shape
     drawn = np.random.default_rng([n_rows, n_features]).permutation(n_rows)
     places = np.sort(drawn[: sample_size(n_rows, n_features)])
-    some, labels = gathered(rows, places), part_of(rows.labels())  # what a model would predict
+    some, labels = gathered(rows.unmapped(), places), part_of(rows.labels())  # what is predicted
     labels = None if labels is None else labels[places]
     ways = (_rows,) if agreement.tabular else (_rows, _sums)
     with one_blas_thread():
         beside = tuple(each(agreement, some, labels, n_rows=n_rows) for each in ways)
     if agreement.sums is not None:
         return Priced(n_rows=n_rows, n_sampled=len(some), releases=beside)
-    shown = _public_rows(public, agreement)
+    shown, mapped = _public_rows(public, agreement), agreement.mapped(some)
     people = Subject(  # of whom nothing was projected yet
-        rows=some,
+        rows=mapped,
         release=Projected(rows=np.empty((len(some), 0))),
         basis=np.empty((n_features, 0)),
         labels=labels,
         features=agreement.features,
         public_rows=shown,
+        unmapped=None if mapped is some else some,
     )
     effects, told = planned(people, own=Setting.of(agreement), task=agreement.task)
     return Priced(effects=effects, told=told, n_rows=n_rows, n_sampled=len(some), releases=beside)
@@ -107,18 +108,18 @@ def _public_rows(public: Path | None, agreement: Agreement) -> Matrix | None:
     """Read public rows on the agreed scale; where the round names some, exactly those."""
     shown = public_rows_in(public, agreement, party=WHO)
     if shown is not None and agreement.public_rows_sha256 is None:
-        return encode(shown, agreement.features, party=WHO)
+        return agreement.mapped(encode(shown, agreement.features, party=WHO))
     if shown is not None or agreement.basis == "public":
         return check_public_rows(shown, agreement, party=WHO)
     return None
 
 
 def _rows(agreement: Agreement, some: Matrix, labels: Labels | None, *, n_rows: int) -> Released:
-    usual = max(components_for(agreement.features, precision="fp64"))
-    size = min(agreement.n_components or usual, *some.shape)
-    row, image = map(np.dtype, STORED[agreement.precision])
+    usual = max(components_for(agreement.features, width=agreement.n_features, precision="fp64"))
+    mapped, (row, image) = agreement.mapped(some), map(np.dtype, STORED[agreement.precision])
+    size = min(agreement.n_components or usual, *mapped.shape)
     started, labelled = perf_counter(), labels is not None
-    projected = some @ right_singular(some).directions[:, :size]
+    projected = mapped @ right_singular(mapped).directions[:, :size]
     spent = perf_counter() - started
     seen = "alone: who resembles whom" + ", and all labels" * labelled
     return Released(
@@ -160,7 +161,7 @@ def _sums(agreement: Agreement, some: Matrix, labels: Labels | None, *, n_rows: 
         learns=f"{seen}; if all help: your own sums, {n_rows / width:.3g} rows a feature",
         n_bytes=8 * layout.n_words,
         seconds=spent * n_rows / len(some),
-        score=_score(some, labels, agreement),
+        score=_score(agreement.mapped(some), labels, agreement),
     )
 
 
@@ -170,10 +171,11 @@ def _score(rows: Matrix, labels: Labels | None, agreement: Agreement) -> float |
     if labels is None or task in MODELLESS or len(rows) < _FEWEST:
         return None
     rng, how = np.random.default_rng(len(rows)), dict[str, Any](task=task, seed=0, aligned=False)
+    how["model"] = "rff" if agreement.turn is None else "ridge"
     for _ in range(_SPLITS):
         fitted, held = np.split(rng.permutation(len(rows)), [len(rows) // 2])
         try:
-            model = train(rows[fitted], labels[fitted], model="rff", **how)
+            model = train(rows[fitted], labels[fitted], **how)
         except (CobasisError, ValueError):  # of one class, or too few
             return None
         found.append(figure_of(labels[held], model.predict(rows[held]), task=task))

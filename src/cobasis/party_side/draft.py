@@ -25,6 +25,7 @@ from cobasis.features.contract import (
     word_of,
 )
 from cobasis.features.encoder import encode
+from cobasis.features.maps import Columns, width_under
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import DEFAULT_MODELS, TABULAR
 from cobasis.privacy.audit.counted import BITS, bits_agreed
@@ -170,14 +171,15 @@ def _words(column: pl.Series, missing: str, *, least: int) -> tuple[CategoryFeat
     return feature, sorted({*counts} - {*words})
 
 
-def components_for(features: Iterable[Feature], *, precision: str) -> dict[int, str]:
+def components_for(features: Iterable[Feature], *, width: int, precision: str) -> dict[int, str]:
     """Return two candidates for l, with what each lets leave and costs; the smaller one first."""
     listed = tuple(features)
     if not listed:
         return {}
-    width, bits, record = width_of(listed), BITS[precision], bits_agreed(columns_in(listed))
+    bits, record = BITS[precision], bits_agreed(columns_in(listed))
     usual, under = max(1, min(100, 2 * width // 3)), max(1, ceil(record / bits) - 1)
     prices = _NARROW if width < _WIDE else {least / width: text for least, text in _MANY.items()}
+    prices = prices if width == width_of(listed) else {}  # of columns
     found = {}
     for size in sorted({usual, min(under, usual)}):
         price = next(
@@ -235,7 +237,8 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
         fields.setdefault("models", (fields["model"],))
     features = fields.get("features")
     if features and "sums" not in fields and fields.get("anchor", "isometric") == "isometric":
-        fields.setdefault("n_anchor_rows", width_of(features))
+        width = width_under(fields.get("map", Columns()), features)
+        fields.setdefault("n_anchor_rows", width)
     return fields
 
 

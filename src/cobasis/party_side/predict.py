@@ -65,7 +65,7 @@ class Usable(Hidden):
     beside: Sequence[Path] = ()  # the others' parts, of a party of a block
 
     def aligned(self, rows: Matrix, others: Matrix | None = None) -> Matrix:
-        """Return what the model takes: ``Y F_i G_i`` for rows on the agreed scale, or the rows.
+        """Return what the model takes: ``Y F_i G_i`` for mapped rows, or these themselves.
 
         Of a block's party it is its part of that; a person's parts add up, with those of others.
         """
@@ -220,6 +220,7 @@ def _written(
         left = source.frame.with_row_index(_LINE).filter(~pl.col(_LINE).is_in(list(why)))
         good = replace(source, frame=left.drop(_LINE))
     rows = StreamedTable(good, agreement=agreement, party=session.name, report=session.report)
+    rows = rows.unmapped()  # explained by columns
     require_id(good, session)
     ids = good.collect(pl.col(name))[name] if name else None
     others = parts_of(session, ids, beside=use.beside, of=use.of)
@@ -328,7 +329,7 @@ def _answers(
     rows: Matrix, use: Usable, agreement: Agreement, *, beside: Matrix | None = None
 ) -> pl.DataFrame:
     """Return predictions and scores of encoded rows, under names that the identifier has not."""
-    model, aligned = use.model, use.aligned(rows, beside)
+    model, aligned = use.model, use.aligned(agreement.mapped(rows), beside)
     if use.part:
         return pl.DataFrame(dict(zip(_part_names(agreement), aligned.T, strict=True)))
     found = {"prediction": decode_labels(model.predict(aligned), agreement)}

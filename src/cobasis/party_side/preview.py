@@ -72,6 +72,7 @@ def make_ready(
     session.refuse_rollback()
     rows = found.opened(agreement, doubts=() if looking else unlike(session, found))
     columns = [each.model_dump(exclude=_ABOUT_CELLS) for each in agreement.features]
+    columns += [] if agreement.map.kind == "columns" else [agreement.map.model_dump()]
     side = rows.held if exchange.held else ~rows.held
     asked = Asked(
         rows=rows.marks[side],

@@ -19,6 +19,7 @@ from cobasis.protocol.baseline import BaselineTable, NumberSummary
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.newton import N_STEPS
 from cobasis.protocol.sums_terms import SumsTerms
+from cobasis.strict_json import Strict
 
 N_BINS, _GRID, _OTHER = 20, 1000, "\0"
 """Bins of a baseline table where nobody says how many; rows that stand for all of one, and a word
@@ -83,52 +84,64 @@ def sums_of_words(
     def read(said: dict[str, Any]) -> dict[str, Any]:
         kinds = said.pop("maps", "" if task == "table" or tabular else "rff").split("+")
         kinds = [each.strip() for each in kinds if each]
-        taken = [name for name, of in _WORDS.items() if name in said and of & {*kinds}]
-        told = {name: said.pop(name) for name in taken}  # what is left of them is refused below
-        made = [_maps(each, features or (), public, **told) for each in kinds]
+        maps = _maps(kinds, said, features or (), public)
         if "target_range" in said:
             said["target_range"] = tuple(said["target_range"].split(":"))
         usual = {"n_bins": N_BINS} if task == "table" else {}
         usual |= {"steps": N_STEPS} if tabular and task != "regression" else {}
-        return {**usual, **said, "maps": tuple(each for some in made for each in some)}
+        return {**usual, **said, "maps": maps}
 
     like = "maps=rff+mixed,waves=200,most_rows=900,most_rows_in_all=3000,least_rows=100,"
     like += "target_range=0:30"
     return {"sums": terms_of_words("--sums", words, kind=SumsTerms, like=like, read=read)}
 
 
-def waves_of(features: Features, **told: object) -> tuple[RandomFourier, ...]:
+class _Named(Strict):
+    map: FeatureMap
+
+
+def map_of_words(words: str, features: Features, *, public: Public) -> FeatureMap:
+    """Read the map that rows go through before the basis: of three bandwidths the middle one."""
+
+    def read(said: dict[str, Any]) -> dict[str, Any]:
+        made = _maps([said.pop("kind")], said, features, public)
+        return {**said, "map": made[len(made) // 2]}
+
+    like = "rff,waves=200,bandwidth=2, as mixed,waves=200 or as columns"
+    return terms_of_words("--map", f"kind={words}", kind=_Named, like=like, read=read).map
+
+
+def waves_of(
+    features: Features, *, waves: object = 500, bandwidth: object = None
+) -> tuple[RandomFourier, ...]:
     spread = sqrt(width_of(features) / 2)
-    sizes = (share * spread for share in (0.5, 1.0, 2.0))
-    return tuple(
-        RandomFourier.model_validate({**told, "bandwidth": each}, strict=False) for each in sizes
-    )
+    sizes = [share * spread for share in (0.5, 1.0, 2.0)] if bandwidth is None else [bandwidth]
+    told = [{"n_waves": waves, "bandwidth": each} for each in sizes]
+    return tuple(RandomFourier.model_validate(each, strict=False) for each in told)
 
 
 def _maps(
-    kind: str,
-    features: Features,
-    public: Public,
-    *,
-    waves: object = 500,
-    bandwidth: object = None,
-) -> Sequence[FeatureMap]:
-    if kind == "columns":
-        return [Columns()]
-    if kind == "rff" and bandwidth is not None:
-        told = {"n_waves": waves, "bandwidth": bandwidth}
-        return [RandomFourier.model_validate(told, strict=False)]
-    if kind not in {"rff", "mixed"}:
-        raise ValueError(f"a map '{kind}' does not exist; there are columns, rff and mixed")
-    drawn = waves_of(features, n_waves=waves)
-    if kind == "rff":
-        return drawn
-    if public is None:
-        raise ValueError(
-            "the knots of mixed are made of a public table, --columns FILE, or of a baseline "
-            "table, --from-sums FOLDER"
-        )
-    return [Mixed.from_public_rows(public.rows(features), n_waves=drawn[0].n_waves)]
+    kinds: Sequence[str], said: dict[str, Any], features: Features, public: Public
+) -> tuple[FeatureMap, ...]:
+    """Make maps, and take their words out of what was said: what is left is refused."""
+    taken, found = [each for each in _WORDS if _WORDS[each] & {*kinds}], list[FeatureMap]()
+    told = {name: said.pop(name) for name in taken if name in said}
+    for kind in kinds:
+        if kind == "columns":
+            found.append(Columns())
+        elif kind == "rff":
+            found += waves_of(features, **told)
+        elif kind != "mixed":
+            raise ValueError(f"a map '{kind}' does not exist; there are columns, rff and mixed")
+        elif public is None:
+            raise ValueError(
+                "the knots of mixed are made of a public table, --columns FILE, or of a baseline "
+                "table, --from-sums FOLDER"
+            )
+        else:
+            n_waves = waves_of(features, **told)[0].n_waves
+            found.append(Mixed.from_public_rows(public.rows(features), n_waves=n_waves))
+    return tuple(found)
 
 
 def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:

@@ -103,7 +103,7 @@ def effects(
         effect = Effect(
             name=setting.told_beside(own),
             n_rows=some.n_rows,
-            content=explained(rebuilt(made).rows, made.rows),
+            content=explained(rebuilt(made).rows, made.columns),
             whole=graded_bits(bits_sent(made), bits_of_record(made)),
             alone=None if alone is None else alone[1].value,
             leaked=linkage(some).value,

@@ -222,6 +222,7 @@ def export_onnx(session: PartySession, to: Path) -> int:
         agreement.features,
         found.model,
         map_in=found.aligned(np.eye(agreement.n_features)),  # F_i G_i
+        turn=agreement.turn,
         classes=agreement.classes,
     )
     write_whole(to, data)
@@ -241,7 +242,7 @@ def write_surrogate(
     rows = StreamedTable(source, agreement=agreement, party=session.name, report=session.report)
     n_rows, width = rows.shape
     most = max(1, MOST_CELLS // width)
-    some = rows.only(np.random.default_rng(0).permutation(n_rows) < most)
+    some = rows.unmapped().only(np.random.default_rng(0).permutation(n_rows) < most)
     asked = Explained(use.model, agreement=agreement, aligned=use.aligned, of=of)
     found = asked.surrogate(gathered(some))
     whose = f"{'Local' if use.local else 'Common'} model of round '{agreement.round_id}', by rows "

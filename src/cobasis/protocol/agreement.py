@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
@@ -25,7 +25,9 @@ from cobasis.algorithms.odc import ODC
 from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import AgreementError
 from cobasis.features.contract import Feature, columns_in, interaction_problems, width_of
+from cobasis.features.maps import Columns, FeatureMap, Turn, turn_of, width_under
 from cobasis.features.outcome import Outcome
+from cobasis.linalg.arrays import Matrix
 from cobasis.models import MODELLESS, TABULAR, UNLABELLED, ModelName, Task
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
 from cobasis.protocol.enrolment import Approver, PublicIdentity, Record, Text, enrolment_problems
@@ -38,6 +40,8 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=1)]
 Precision = Literal["fp64", "fp32", "fp16", "int8"]
+AS_IS = Columns()
+_turn_of = lru_cache(maxsize=1)(turn_of)  # all parties of a process encode by one
 
 
 def moment_text(moment: datetime) -> str:
@@ -149,6 +153,8 @@ class Agreement(Worded):
         Columns beside the label, as of events, and how a regression table reads them.
     holdings : tuple of Holding
         Parties that hold some of the columns only; empty where all hold all.
+    map : Columns, RandomFourier or Mixed
+        What rows go through before the basis, which is then of the map's features.
 
     Raises
     ------
@@ -199,6 +205,7 @@ class Agreement(Worded):
     sums: Annotated[SumsTerms | None, IF_ANY] = None
     outcome: Annotated[Outcome | None, IF_ANY] = None
     holdings: Annotated[tuple[Holding, ...], IF_ANY] = ()
+    map: Annotated[FeatureMap, Field(exclude_if=lambda each: each == AS_IS)] = AS_IS
 
     _held: "tuple[Agreement, Holding] | None" = PrivateAttr(None)
     _digest: bytes = PrivateAttr()
@@ -233,10 +240,7 @@ class Agreement(Worded):
         if problems:
             what, then = "these options contradict each other", "Change one of them."
             if self.enrolled:
-                what, then = (
-                    "the agreement contradicts itself",
-                    "Change it, and sign anew.",
-                )
+                what, then = "the agreement contradicts itself", "Change it, and sign anew."
             raise AgreementError(f"{what}: {'; '.join(problems)}. {then}")
         self._members = frozenset(self.parties)
         self._digest = hashlib.sha256(canonical_json(self.model_dump(mode="json"))).digest()
@@ -264,7 +268,17 @@ class Agreement(Worded):
     @property
     def n_features(self) -> int:
         """m: the columns of what is projected; a category has one for each level but its base."""
-        return width_of(self.features)
+        own = self.features
+        return width_of(own) if self.map == AS_IS else width_under(self.map, own)
+
+    @property
+    def turn(self) -> Turn | None:
+        """What an encoded row goes through before the basis; None where it is projected as is."""
+        return None if self.map == AS_IS else _turn_of(self.map, self.features)
+
+    def mapped(self, rows: Matrix) -> Matrix:
+        """Return encoded rows as they are projected."""
+        return rows if self.map == AS_IS else _turn_of(self.map, self.features).apply(rows)
 
     @property
     def n_inputs(self) -> int:
@@ -321,10 +335,8 @@ class Agreement(Worded):
         for each in self.holdings:
             if each.party == party and self._held is None:
                 held = [column for column in self.features if column.name in each.columns]
-                own = {
-                    "features": tuple(held),
-                    "n_components": each.n_components or self.n_components,
-                }
+                size = each.n_components or self.n_components
+                own = {"features": tuple(held), "n_components": size}
                 without = {} if each.labels else {"label": "", "outcome": None}
                 found = super().model_copy(update=own | without)
                 found._held = self, each  # noqa: SLF001 -- it is one of ours
@@ -357,13 +369,11 @@ NEEDED_TO_SIGN = ("id", "purpose", "threat_model", "retention_days", "enrolled",
 
 def missing_fields(agreement: Agreement | Mapping[str, object]) -> tuple[str, ...]:
     """Return which fields have to be filled before anybody may sign."""
-    fields = dict(agreement)
-    known = Agreement.model_fields.items()
+    fields, known = dict(agreement), Agreement.model_fields.items()
     needed = [name for name, field in known if field.is_required()]
     needed += NEEDED_FOR_ROWS if fields.get("release", "rows") == "rows" else ["sums"]
     needed += NEEDED_TO_SIGN
-    task = fields.get("task")
-    task = task if isinstance(task, str) else None  # of a file that may say anything
+    task = said if isinstance(said := fields.get("task"), str) else None  # a file may say anything
     needed += [] if task in MODELLESS | UNLABELLED else ["label"]
     needed += [] if task in MODELLESS else ["model"]
     needed += ["classes"] if task in {None, "classification", "clustering"} else []
@@ -382,6 +392,5 @@ def _column_problems(agreement: Agreement) -> Iterator[str]:
 
 
 def _repeats(field: str, values: Iterable[str] | Iterable[int]) -> Iterator[str]:
-    twice = sorted(str(value) for value, count in Counter(values).items() if count > 1)
-    if twice:
+    if twice := sorted(str(value) for value, count in Counter(values).items() if count > 1):
         yield f"{field} names {', '.join(twice[:5])} more than once"

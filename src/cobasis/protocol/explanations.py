@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cobasis.algorithms.anchors import Anchor, draw_anchor
 from cobasis.errors import OptionError, ShapeError, StepError
-from cobasis.features.contract import CategoryFeature, Feature
+from cobasis.features.contract import CategoryFeature, Feature, width_of
 from cobasis.features.encoder import encode, encoded_columns
 from cobasis.linalg.arrays import Matrix, Places, as_matrix
 from cobasis.linalg.threads import one_blas_thread
@@ -49,14 +49,17 @@ def reference(
     agreement: Agreement, anchor: Anchor | None = None, *, public: Matrix | None = None
 ) -> Matrix:
     """Return encoded rows, the same at all parties: public ones, or of the anchor, if there is."""
+    if agreement.map.kind != "columns":  # behind which these two are of features, not of columns
+        anchor = public = None
     if public is not None:
         some = public[:: -(-len(public) // _MOST_ROWS)]
         return some[:, places_of(agreement)] if agreement.holdings and agreement.holding else some
-    half, size, features = _MOST_ROWS // 2, agreement.n_features, agreement.features
+    half, size, features = _MOST_ROWS // 2, width_of(agreement.features), agreement.features
+    long = anchor is not None and agreement.anchor == "isometric"
     if anchor is None:
         anchor = draw_anchor("gaussian", key=agreement.digest(), n_rows=half, n_features=size)
     rows = anchor.apply_transposed(np.eye(anchor.shape[0], min(half, anchor.shape[0]))).T
-    if not agreement.sums and agreement.anchor == "isometric":  # columns of length 1, not cells
+    if long:  # columns of length 1, not cells
         rows = rows * np.sqrt(anchor.shape[0])
     # Mirrored, so that their mean is the agreed centre: what a linear model makes of a number,
     # which is of the mean, then shows nothing of the anchor.
@@ -83,7 +86,7 @@ class Explained:
         model: Chain | TrainedModel,
         *,
         agreement: Agreement,
-        aligned: Callable[[Matrix], Matrix],  # encoded rows, as the model takes them
+        aligned: Callable[[Matrix], Matrix],  # mapped rows, as the model takes them
         of: str | int | None = None,
     ) -> None:
         if not isinstance(model, Chain):
@@ -105,7 +108,7 @@ class Explained:
         self.word = f"{told} of class {word}" if known else words.get(model.link, "prediction")
 
     def number(self, some: Matrix) -> Any:  # noqa: ANN401 -- of NumPy's reduce
-        given = self.model.outputs(self.aligned(some)).T
+        given = self.model.outputs(self.aligned(self.agreement.mapped(some))).T
         found, others = given[self.place], np.delete(given, self.place, axis=0)
         return np.subtract(found, np.logaddexp.reduce(others)) if self.model.likely else found
 
@@ -121,7 +124,8 @@ class Explained:
         last, likely = cast("Affine", self.model.layers[-1]), self.model.likely
         features, others = self.agreement.features, others_of(self.agreement)
         groups, names = _owners(features), tuple(each.name for each in features)
-        if len(self.model.layers) > 1 or (likely and len(last.offset) > 2):  # noqa: PLR2004 -- one of two
+        bent = len(self.model.layers) > 1 or self.agreement.turn is not None
+        if bent or (likely and len(last.offset) > 2):  # noqa: PLR2004 -- one of two
             if others:
                 raise OptionError(
                     f"this model is explained beside columns of {', '.join(others)}, and from "
@@ -172,7 +176,8 @@ class ModelUser(ABC):
         ndarray of shape (n_rows, n_components)
             Aligned rows; LocalError before `accept`.
         """
-        return self._aligned(encode(rows, self.agreement.features, party=self.name))
+        table = encode(rows, self.agreement.features, party=self.name)
+        return self._aligned(self.agreement.mapped(table))
 
     def predict(
         self, rows: npt.ArrayLike, *, beside: npt.ArrayLike | None = None

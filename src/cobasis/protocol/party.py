@@ -173,7 +173,8 @@ class Party(ModelUser):
                 f"'{self.name}' to propose. Its upload is the only message: prepare that."
             )
         if not isinstance(rows, Blocks):
-            rows = WholeTable(encode(rows, self.agreement.features, party=self.name))
+            plain = encode(rows, self.agreement.features, party=self.name)
+            rows = WholeTable(self.agreement.mapped(plain))
         refuse_few(rows.shape[0], agreement=self.agreement, party=self.name)
         directions = self._chooser.directions(rows)
         require_components(directions, n_components=1, n_rows=rows.shape[0], party=self.name)
@@ -229,7 +230,7 @@ class Party(ModelUser):
         table = encode(rows, self.agreement.features, party=self.name)
         targets = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
         made = InMemory()
-        given = RowsInMemory(table, targets, people=people)
+        given = RowsInMemory(self.agreement.mapped(table), targets, people=people)
         self.write(given, to=made, consensus=consensus, basis=basis)
         return made.upload
 
@@ -281,13 +282,7 @@ class Party(ModelUser):
             simulated=self._simulated or (consensus is not None and consensus.simulated),
             linked=linked,
         )
-        return Projection(
-            rows=rows,
-            about=about,
-            basis=chosen,
-            order=order,
-            noising=noising,
-        )
+        return Projection(rows=rows, about=about, basis=chosen, order=order, noising=noising)
 
     def accept(self, returned: Return) -> None:
         """Keep what came back, after checking that it is this party's and this round's.

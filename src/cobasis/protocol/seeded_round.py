@@ -16,7 +16,7 @@ from cobasis.algorithms.bases import bases_under
 from cobasis.errors import FeatureError, LabelError, OptionError, ShapeError
 from cobasis.features.contract import listed_features, numeric_features, width_of, with_bases
 from cobasis.features.encoder import column_names, encode
-from cobasis.features.maps import Columns, Mixed, RandomFourier
+from cobasis.features.maps import Columns, Mixed, RandomFourier, width_under
 from cobasis.features.outcome import VALUE
 from cobasis.linalg.arrays import Matrix, as_table
 from cobasis.linalg.rng import KEY_BYTES
@@ -50,7 +50,7 @@ NO_OBJECTS = {"task", "anchor", "basis", "release"}
 
 def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis] | None]:  # noqa: ANN401
     """Return a round ready to run, and everybody's basis where a condition makes them."""
-    _refuse_options(rows, given)
+    _refuse_options(rows, given, () if given["maps"] is None else _not_maps(given["maps"], most=1))
     rng, aligner, condition = given["rng"], given["aligner"], given["span_condition"]
     secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
     keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
@@ -79,7 +79,6 @@ def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = 
         ),
         "dp is no DPTerms": isinstance(dp, DPTerms | None),
         "task='table' is for parties' own tables, in a round": given["task"] != "table",
-        "maps go with release='sums'": given["maps"] is None or given["release"] == "sums",
         f"span_condition makes all bases, so basis={given['basis']!r} would have no effect": (
             given["span_condition"] is None or given["basis"] == "svd"
         ),
@@ -110,6 +109,15 @@ def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = 
         )
 
 
+def _not_maps(maps: object, *, most: int) -> Iterator[str]:
+    if not (
+        isinstance(maps, Sequence)
+        and 0 < len(maps) <= most
+        and all(isinstance(each, Columns | RandomFourier | Mixed) for each in maps)
+    ):
+        yield f"maps are not 1 to {most} of Columns, RandomFourier and Mixed"
+
+
 def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
     right = inspect.signature(simulate).parameters
     taken = {"rng", "release", "task", "maps", "features", "dp"}
@@ -122,13 +130,8 @@ def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
         if name not in taken and value is not default and (np.ndim(value) or value != default):
             told = name if np.ndim(value) else f"{name} {value!r:.40}"
             yield f"{told} is for rows, and release='sums' sends none"
-    maps = given["maps"]
-    if maps is not None and not (
-        isinstance(maps, Sequence)
-        and 0 < len(maps) <= MOST_MAPS
-        and all(isinstance(each, Columns | RandomFourier | Mixed) for each in maps)
-    ):
-        yield f"maps are not 1 to {MOST_MAPS} of Columns, RandomFourier and Mixed"
+    if given["maps"] is not None:
+        yield from _not_maps(given["maps"], most=MOST_MAPS)
 
 
 def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
@@ -194,6 +197,9 @@ def _agreement(
     if task == "clustering":
         shared["classes"] = tuple(range(1, given["n_clusters"] + 1))
     n_features, n_anchor_rows = width_of(shared["features"]), given["n_anchor_rows"]
+    if given["maps"]:
+        shared["map"] = given["maps"][0]
+        n_features = width_under(shared["map"], shared["features"])
     if n_anchor_rows is None:
         n_anchor_rows = n_features if anchor == "isometric" else max(1000, n_features)
         if anchor == "public":
@@ -269,7 +275,8 @@ def _under(
     keys: Mapping[str, PartyKey],
 ) -> dict[str, SecretBasis]:
     tables = {
-        name: encode(table, agreement.features, party=name) for name, (table, _) in rows.items()
+        name: agreement.mapped(encode(table, agreement.features, party=name))
+        for name, (table, _) in rows.items()
     }
     streams = {name: key.stream("rotation") for name, key in keys.items()}
     size = agreement.n_components

@@ -30,6 +30,7 @@ def simulate(
     task: Task = ...,
     n_clusters: int | None = ...,
     release: Literal["rows"] = ...,
+    maps: Sequence[Columns | RandomFourier | Mixed] | None = ...,
     aligner: AlignerName | Aligner = ...,
     anchor: AnchorKind = ...,
     n_anchor_rows: int | None = ...,
@@ -99,7 +100,8 @@ def simulate(
         or, without maps, a `model` of "ols", "logit", "poisson" or "cox", with its `outcome`.
     maps : sequence of Columns, RandomFourier or Mixed, optional
         Of which the sums are made; evidence chooses one. By default random Fourier features of
-        half, once and twice the root of half the summed variance of all encoded columns.
+        half, once and twice the root of half the summed variance of all encoded columns. Of rows
+        the one that they go through before the basis, by default `Columns`.
     aligner : str or Aligner
         "odc", "gopp", "whitened", "imakura", "kawakami", or one with other options.
     anchor : {"isometric", "gaussian", "uniform", "public", "smote"}

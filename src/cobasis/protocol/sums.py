@@ -12,7 +12,7 @@ from cobasis.errors import MessageError, StepError
 from cobasis.features.maps import Turn, turn_of
 from cobasis.linalg.arrays import Integers
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.models.chain import Affine, Chain, Layer, chain_of, folded
+from cobasis.models.chain import Affine, Chain, chain_of, folded, layers_of
 from cobasis.models.evidence import Evident, fit_noisy, fit_total
 from cobasis.privacy.aggregate import OFTEN, light_of, rows_asked, tells_most
 from cobasis.protocol import refusals, sums_terms
@@ -180,13 +180,10 @@ def _chain(
         low, high = terms.target_range
         half = (high - low) / 2
         weights, offset = half * weights, half * offset + (low + half)
-    layers: list[Layer] = [Affine(weights=turn.weights, offset=turn.offset)]
-    if turn.bends is not None:
-        layers[:0] = [Affine(weights=turn.bends[0], offset=turn.bends[1]), "Relu"]
-    layers += ["Cos"] * bool(turn.n_waves)
+    last = Affine(weights=turn.factor[:, None] * weights, offset=offset)
     return chain_of(
         "rff" if turn.n_waves else "linear",
-        folded([*layers, Affine(weights=turn.factor[:, None] * weights, offset=offset)]),
+        folded([*layers_of(turn), last]),
         present=present,
         n_classes=layout.n_targets if layout.one_hot else 0,
         head="decision",

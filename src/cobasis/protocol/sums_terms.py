@@ -42,7 +42,7 @@ FEWEST_PARTIES = 3
 NEEDED_FOR_ROWS = ("n_components", "n_anchor_rows", "commitment")
 FOR_ROWS = (
     *(*NEEDED_FOR_ROWS, "anchor", "basis", "aligner"),
-    *("public_rows_sha256", "precision", "int8_range", "scale_band", "fewest_rows"),
+    *("public_rows_sha256", "precision", "int8_range", "scale_band", "fewest_rows", "map"),
 )
 """Fields that say how rows are projected and aligned, which sums are not."""
 

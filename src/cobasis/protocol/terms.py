@@ -15,6 +15,7 @@ from pydantic import Field
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, MAX_ISOMETRIC_FEATURES
 from cobasis.algorithms.bases import BASES
 from cobasis.features.contract import CategoryFeature, width_of
+from cobasis.features.maps import map_problems
 from cobasis.features.outcome import Outcome
 from cobasis.linalg.arrays import Places
 from cobasis.models import FAMILIES, MODELLESS, TABULAR, UNLABELLED, family
@@ -143,13 +144,23 @@ def _stranger_problems(agreement: "Agreement") -> Iterator[str]:
             yield f"'{name}' holds no column that anybody else holds: nothing tells how to align it"
 
 
+def _map_problems(agreement: "Agreement") -> Iterator[str]:
+    kind = agreement.map.kind
+    yield from map_problems(agreement.map, agreement.features)
+    beside = {"coefficients": agreement.tabular, "[[holdings]]": agreement.holdings}
+    for what in filter(beside.get, beside):
+        yield f"{what} are of single columns, and the map '{kind}' is of all: take 'columns'"
+
+
 def rows_problems(agreement: "Agreement") -> Iterator[str]:
+    yield from () if agreement.map.kind == "columns" else _map_problems(agreement)
     n_features, n_anchor_rows = agreement.n_features, agreement.n_anchor_rows
     if agreement.sums is not None or not all(getattr(agreement, each) for each in NEEDED_FOR_ROWS):
         yield f"release='rows' needs {', '.join(NEEDED_FOR_ROWS)}, and has no [sums] table"
     if agreement.n_components > n_features:
         yield f"n_components={agreement.n_components} is above the {n_features} features"
     whole = [x.name for x in agreement.features if x.kind == "category" and x.base is None]
+    whole = [] if agreement.map.kind == "rff" else whole  # no sum of waves is constant
     rule = BASES[agreement.basis]
     rank = n_features - max(0, len(whole) - (not rule.centred))
     if rank < agreement.n_components <= n_features and not rule.under_dp:

@@ -52,7 +52,8 @@ class StreamedTable(LabelledRows):
     ) -> None:
         self.source, self.party, self._report = source, party, report
         self._agreement, self._encoder = agreement, Encoder(agreement.features)
-        self._names, width = [*agreement.columns], self._encoder.width
+        self._names, width = [*agreement.columns], agreement.n_features
+        self._turn = agreement.turn
         self._size = max(256, BLOCK_CELLS // width)
         named = label_columns(agreement, labels)
         told, others = [each.name for each in named], named[bool(labels) :]
@@ -72,6 +73,12 @@ class StreamedTable(LabelledRows):
         some = copy(self)
         some.chosen = chosen
         some.shape = (int(np.count_nonzero(chosen)), self.shape[1])
+        return some
+
+    def unmapped(self) -> "StreamedTable":
+        """Return the rows as they are encoded, before the agreed map."""
+        some = copy(self)
+        some._turn, some.shape = None, (self.shape[0], self._encoder.width)  # noqa: SLF001 -- ours
         return some
 
     def over(self, work: Callable[[int, Iterator[Matrix]], Done], *, step: str) -> Iterator[Done]:
@@ -165,16 +172,17 @@ class StreamedTable(LabelledRows):
         """Give a part's rows on the agreed scale, in blocks that share the thread's buffer."""
         size, chosen = self._size, self.chosen
         if not hasattr(own, "buffer"):
-            own.buffer = np.empty((self.shape[1], size))
+            own.buffer = np.empty((self._encoder.width, size))
         for start in range(0, n_rows, size):
             stop = min(start + size, n_rows)
             block = own.buffer[:, : stop - start]
             if not self._encoder.put((column[start:stop] for column in columns), block):
                 raise self._encoder.not_whole(columns, what=self.source.what)
+            rows = block.T if self._turn is None else self._turn.apply(block.T)
             if chosen is None:
-                yield block.T
+                yield rows
             elif (here := chosen[first + start : first + stop]).any():
-                yield block.T[: len(here)][here]
+                yield rows[: len(here)][here]
 
 
 def open_table(

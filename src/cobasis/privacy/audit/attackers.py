@@ -68,7 +68,7 @@ def findings(subject: Subject, *, seed: int, rng: np.random.Generator) -> tuple[
 
 def colluded(subject: Subject) -> Finding:
     """Rebuild the rows as a party with the anchor, and an analyst with the uploads, can: P1."""
-    found = score_content(rebuilt(subject), subject.rows)
+    found = score_content(rebuilt(subject), subject.columns)
     sent, needed, exact = bits_sent(subject), bits_of_record(subject), tried(subject)
     words = (
         f"If one partner helps the analyst, {per_cent(found.explained.value)} of the information "
@@ -111,14 +111,17 @@ def _count_in_words(sent: float, needed: float, exact: float | None) -> str:
 
 
 def rebuilt(subject: Subject) -> Recovered:
-    """Rebuild rows with the true basis, in the best of two ways."""
+    """Rebuild rows with the true basis, in the best of two ways; mapped ones by the second."""
     plain = read_through(subject.basis, subject.release.rows)
     # The other is told the party's own covariance C, which no attacker knows better: F' C gives
     # what goes together, and Cov(x~)^+ the least mean squared error, for the noise is inside it.
-    mean, centre = subject.rows.mean(axis=0), subject.release.rows.mean(axis=0)
-    prior, seen = subject.rows - mean, subject.release.rows - centre
-    back = np.linalg.lstsq(seen.T @ seen, (prior @ subject.basis).T @ prior, rcond=None)[0]
+    mean, centre = subject.columns.mean(axis=0), subject.release.rows.mean(axis=0)
+    prior, seen = subject.rows - subject.rows.mean(axis=0), subject.release.rows - centre
+    told = (prior @ subject.basis).T @ (subject.columns - mean)
+    back = np.linalg.lstsq(seen.T @ seen, told, rcond=None)[0]
     informed = Recovered(rows=mean + seen @ back, basis=subject.basis)
+    if subject.unmapped is not None:
+        return informed
     return max((plain, informed), key=lambda each: explained(each.rows, subject.rows))
 
 
@@ -276,7 +279,7 @@ def structure(subject: Subject) -> Finding:
     if subject.n_rows <= NEIGHBOURS:
         return Finding("P6", "told", f"With {subject.n_rows} rows there is nothing to compare.")
     some = subject.some(_ROWS_OF_STRUCTURE, seed=0)
-    found = score_structure(some.release, some.rows)
+    found = score_structure(some.release, some.columns)
     words = (
         f"Of each person's {NEIGHBOURS} nearest, {per_cent(found['neighbours_kept'])} are the "
         f"same in the upload (chance: {per_cent(found['chance'])}). {found['alone']:,} of "

@@ -54,7 +54,7 @@ def bits_agreed(features: Iterable[Column]) -> float:
 def tried(subject: Subject) -> float | None:
     """Try all valid records, if one can; tell for what share of people the nearest is theirs."""
     columns = list(_columns(subject))
-    curved = formula_of(subject.features)
+    curved = formula_of(subject.features) or subject.unmapped is not None
     if subject.noisy or curved or sum(log2(count) for count, _, _ in columns) > log2(MOST_TRIED):
         return None
     from scipy.spatial import KDTree  # noqa: PLC0415 -- keeps imports light
@@ -81,7 +81,7 @@ def _columns(subject: Subject) -> Iterator[tuple[float, float, float]]:
     # A column of words has no step, and its base, if any, in place of a first value. A number lies
     # on the decimals that were seen, within what was agreed and seen.
     first = 0
-    numbers = [NumericFeature(name="-")] * subject.rows.shape[1]
+    numbers = [NumericFeature(name="-")] * subject.columns.shape[1]
     for feature in columns_in(subject.features or numbers):
         if feature.kind == "category":
             base = np.nan if feature.base is None else feature.levels.index(feature.base)
@@ -89,7 +89,7 @@ def _columns(subject: Subject) -> Iterator[tuple[float, float, float]]:
         elif feature.knots:
             yield 2 ** bits_agreed([feature]), np.nan, 0.0
         else:
-            values = subject.rows[:, first] * feature.scale + feature.centre
+            values = subject.columns[:, first] * feature.scale + feature.centre
             agreed = [each for each in (feature.low, feature.high) if each is not None]
             low, high = (find([*agreed, find(values)]) for find in (min, max))
             step, start = _step(values), float((low - feature.centre) / feature.scale)

@@ -19,7 +19,7 @@ MOST_ROWS, MOST_CELLS, FEWEST_ROWS = 2_000, 1_600_000, 400
 class Subject(Hidden):
     """One party's upload, and the raw rows that it was made of, in the same order."""
 
-    rows: Matrix  # X_i on the agreed scale
+    rows: Matrix  # X_i on the agreed scale, mapped as agreed
     release: Release  # after noise and rounding, as it is written
     basis: Matrix
     labels: npt.NDArray[Any] | None = None  # as they are in the table, also where others are sent
@@ -28,6 +28,7 @@ class Subject(Hidden):
     noisy: bool = False
     sensitive: Mapping[str, Matrix] = field(default_factory=dict)  # as numbers
     public_rows: Matrix | None = None
+    unmapped: Matrix | None = None  # the rows before the agreed map, if they go through one
     # inside the agreed ball: everybody knows it, so an attacker moves people into it as well
     clipped: Matrix | None = None
 
@@ -43,6 +44,11 @@ class Subject(Hidden):
     def listed(self) -> Matrix:
         """The rows as whoever has a list of these people compares them with the upload."""
         return self.rows if self.clipped is None else self.clipped
+
+    @property
+    def columns(self) -> Matrix:
+        """The rows as they are encoded: what somebody wants to know."""
+        return self.rows if self.unmapped is None else self.unmapped
 
     @property
     def classes(self) -> npt.NDArray[Any] | None:
@@ -67,6 +73,7 @@ class Subject(Hidden):
             release=replace(release, rows=release.rows[places], labels=taken(release.labels)),
             labels=taken(self.labels),
             sensitive={name: values[places] for name, values in self.sensitive.items()},
+            unmapped=taken(self.unmapped),
             clipped=taken(self.clipped),
         )
 
