@@ -216,10 +216,7 @@ class Inspected:
 
 
 def inspect_bundle(
-    path: Path,
-    *,
-    unseal: Unseal | None = None,
-    signers: Mapping[str, PublicIdentity] | None = None,
+    path: Path, *, unseal: Unseal | None = None, signers: Mapping[str, PublicIdentity] | None = None
 ) -> Inspected:
     """Look at a bundle: from outside, or with a key also at its manifest."""
     seal = look(path)

@@ -42,12 +42,7 @@ class LocalFit(NamedTuple):
 
 
 def fit_locally(
-    rows: Matrix,
-    labels: Labels,
-    *,
-    common: Chain,
-    others: Chain,
-    train: Train,
+    rows: Matrix, labels: Labels, *, common: Chain, others: Chain, train: Train
 ) -> LocalFit:
     """Choose what a party's rows predict best; all models are over its own columns."""
     if not _enough(labels, common, "intercept"):

@@ -59,12 +59,7 @@ def log_likelihood(
 
 
 def tuned(
-    name: ModelName,
-    block: tuple[Matrix, Array],
-    *,
-    task: Task,
-    seed: int,
-    held: Held | None = None,
+    name: ModelName, block: tuple[Matrix, Array], *, task: Task, seed: int, held: Held | None = None
 ) -> Estimator:
     """Fit a family with the value of its grid that cross-validates best, and say how it did."""
     from sklearn.exceptions import ConvergenceWarning
@@ -85,10 +80,7 @@ def tuned(
         likely = task == "classification" and not chosen.carries_rows
         scorer = lambda fitted, *fold: log_likelihood(fitted, fold, held=tried)  # noqa: E731
         search = GridSearchCV(
-            estimator,
-            dict(chosen.grid),
-            cv=splits,
-            scoring=scorer if likely else None,
+            estimator, dict(chosen.grid), cv=splits, scoring=scorer if likely else None
         ).fit(rows, labels)
     first = search.best_index_ * len(splits)  # value by value, fold by fold
     for logits, places in tried[first : first + len(splits)]:

@@ -214,9 +214,7 @@ class Analyst:
             refusals.check_header(upload, self.agreement)
         refusals.refuse_different_anchors(parts)
         target = keep_target(
-            self._aligner,
-            partial(self._images, "making the target"),
-            fits=self._fits,
+            self._aligner, partial(self._images, "making the target"), fits=self._fits
         )
         images = self._images("fitting", done=sum(party in self._fits for party in uploads))
         self._alignment = align(self._aligner, images, target=target, sink=self._fits)

@@ -219,12 +219,7 @@ def _numbers(array: npt.NDArray[np.generic], *, task: Task, party: str) -> Label
 
 
 def _records(
-    labels: npt.ArrayLike | None,
-    agreement: Agreement,
-    outcome: Outcome,
-    *,
-    n_rows: int,
-    party: str,
+    labels: npt.ArrayLike | None, agreement: Agreement, outcome: Outcome, *, n_rows: int, party: str
 ) -> Labels:
     columns = outcome.columns
     kind = record_type(columns)

@@ -107,11 +107,7 @@ class Party(ModelUser):
         self._anchor = secret.anchor(self.agreement, public_rows=public)
         self._simulated = secret.simulated or own_key.simulated
         self._chooser = Chooser(
-            party=name,
-            agreement=self.agreement,
-            secret=secret,
-            key=own_key,
-            public_rows=public,
+            party=name, agreement=self.agreement, secret=secret, key=own_key, public_rows=public
         )
         self._basis: SecretBasis | None = None
         self._return: Return | None = None

@@ -52,11 +52,7 @@ class LabelledRows(Blocks):
 
 class RowsInMemory(WholeTable, LabelledRows):
     def __init__(
-        self,
-        table: Matrix,
-        labels: Labels | None = None,
-        *,
-        people: Sequence[str] | None = None,
+        self, table: Matrix, labels: Labels | None = None, *, people: Sequence[str] | None = None
     ) -> None:
         super().__init__(table)
         self._labels, self._people = labels, people

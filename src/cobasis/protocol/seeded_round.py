@@ -269,10 +269,7 @@ def _classes(rows: Rows) -> tuple[Any, ...]:
 
 
 def _under(
-    condition: SpanCondition,
-    rows: Rows,
-    agreement: Agreement,
-    keys: Mapping[str, PartyKey],
+    condition: SpanCondition, rows: Rows, agreement: Agreement, keys: Mapping[str, PartyKey]
 ) -> dict[str, SecretBasis]:
     tables = {
         name: agreement.mapped(encode(table, agreement.features, party=name))

@@ -40,12 +40,7 @@ third. Below, floats are too coarse to tell it from none, and errors are as good
 
 
 def fit_regression(
-    rows: Matrix,
-    labels: Records,
-    *,
-    model: RegressionName,
-    outcome: Outcome,
-    owners: Array,
+    rows: Matrix, labels: Records, *, model: RegressionName, outcome: Outcome, owners: Array
 ) -> RegressionFit:
     """Fit aligned rows of owners (names or numbers) to labels: classes' positions, or records."""
     sample = Sample(model=model, outcome=outcome, rows=rows, labels=labels, owners=owners)

@@ -180,13 +180,7 @@ def _brier(time: Vector, event: Vector, *, horizon: float, share: Vector) -> Fig
 
 
 def score_residuals(
-    rows: Matrix,
-    weights: Matrix,
-    *,
-    time: Matrix,
-    dead: Mask,
-    entry: Matrix,
-    weight: Matrix,
+    rows: Matrix, weights: Matrix, *, time: Matrix, dead: Mask, entry: Matrix, weight: Matrix
 ) -> tuple[Matrix, Matrix, Matrix]:
     """Return of a stratum the rows' scores, times of deaths, and steps of Breslow's hazard.
 
