@@ -236,7 +236,7 @@ def test_f8_a_score_is_a_probability_and_under_noise_it_is_called_a_score(return
     assert "\n0009000," in (folder / "out.csv").read_text()  # an id keeps its zeros
     rows, labels = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
     told = {"model": "ridge", "task": "classification", "seed": 0, "n_classes": 2}
-    noisy = SimpleNamespace(classes=(0, 1), id=None, dp=object(), horizons=())
+    noisy = SimpleNamespace(classes=(0, 1), id=None, dp=object(), horizons=(), mapped=np.asarray)
     for tempered in (True, False):
         use = SimpleNamespace(local=False, aligned=np.asarray, why=None, part=False)
         use.model = train(rows, labels, tempered=tempered, **told)

@@ -11,7 +11,6 @@ import tomlkit
 from pydantic import BaseModel
 
 from cobasis.features.contract import NumericFeature, formula_of
-from cobasis.features.maps import Columns
 from cobasis.features.outcome import Outcome
 from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.dp_terms import DPTerms
@@ -68,7 +67,7 @@ def new_text(fields: Mapping[str, Any]) -> str:
         lines += ["# ---- Who holds some columns only: see docs/how-to/other-columns.md", ""]
         lines += [_table("[[holdings]]", _told(each)) for each in fields.get("holdings") or ()]
         lines += ["# ---- Which map rows go through first: see docs/reference/features.md", ""]
-        lines += [_table("[map]", fields.get("map", Columns()).model_dump())]
+        lines += [_table("[map]", fields["map"].model_dump())] if "map" in fields else []
     else:
         said = {name: each for name, each in words_of(SumsTerms).items() if name != "maps"}
         terms = {name: each for name in said if (each := getattr(sums, name)) is not None}

@@ -104,11 +104,12 @@ def map_of_words(words: str, features: Features, *, public: Public) -> FeatureMa
     """Read the map that rows go through before the basis: of three bandwidths the middle one."""
 
     def read(said: dict[str, Any]) -> dict[str, Any]:
-        made = _maps([said.pop("kind")], said, features, public)
+        said.pop(kind := next(iter(said), ""), None)
+        made = _maps([kind], said, features, public)
         return {**said, "map": made[len(made) // 2]}
 
     like = "rff,waves=200,bandwidth=2, as mixed,waves=200 or as columns"
-    return terms_of_words("--map", f"kind={words}", kind=_Named, like=like, read=read).map
+    return terms_of_words("--map", words, kind=_Named, like=like, read=read).map
 
 
 def waves_of(
