@@ -144,7 +144,7 @@ def asked(fresh, *, certificate=None, timeout=20, tries=1):
     believing = ssl.create_default_context(cafile=certificate or fresh.certificate)
     url = f"https://localhost:{fresh.port}/healthz"
     for _ in range(tries):
-        with suppress(httpx.ConnectError):
+        with suppress(httpx.NetworkError, httpx.RemoteProtocolError):  # ended while it answers
             return httpx.get(url, verify=believing, timeout=timeout).json()["healthy"]
         time.sleep(0.1)
     return False
