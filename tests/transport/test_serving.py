@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from asyncio.selector_events import BaseSelectorEventLoop
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import httpx
@@ -17,10 +17,14 @@ import pytest
 
 from cobasis.transport import web
 from cobasis.transport.certificate import make_certificate
+from cobasis.transport.index import alone, forget_index
 from transport.serving import PARTIES
 
 
-def test_serve_refuses_what_cannot_serve(fresh):
+def test_serve_refuses_what_cannot_serve_and_keeps_the_index(fresh):
+    forget_index(folder := fresh.root / "lab")  # which leaves the lock alone
+    index = folder / ".server/index.sqlite"
+    index.touch()
     for words, by, told in (
         ("serve nowhere", "lab", "'nowhere' is no folder"),
         ("serve lab --certificate icu.toml", "lab", "go together"),
@@ -28,7 +32,10 @@ def test_serve_refuses_what_cannot_serve(fresh):
         ("serve lab --only worker", "north", "'north' is a party, and a server has an analyst's"),
         ("serve lab --only worker --as south", "lab", "south"),
     ):
-        assert told in fresh.typed(words, by=by, code=2).output, words
+        assert told in fresh.typed(f"{words} --rebuild", by=by, code=2).output, words
+    with alone(folder):
+        fresh.typed("serve lab --rebuild", by="lab", code=2)
+    assert index.exists()
 
 
 def test_the_web_half_ends_with_its_worker_and_shows_a_certificate_that_is_renewed(fresh):
@@ -89,19 +96,24 @@ def test_five_processes_carry_a_round_though_the_server_is_killed(fresh):
     assert len({fresh.model(name) for name in PARTIES}) == 1
 
 
-@pytest.mark.parametrize("wrong", ["key", "number", "port"])
+@pytest.mark.parametrize("wrong", ["key", "number", "port", "second"])
 def test_a_web_half_that_cannot_begin_says_why_in_a_line(fresh, tmp_path, wrong):
     key = make_certificate(tmp_path, ["localhost"])[1] if wrong == "key" else fresh.key
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = {"key": 0, "number": 99999, "port": taken.getsockname()[1]}[wrong]
+    first = alone(fresh.root / "lab") if wrong == "second" else nullcontext()
+    with socket.create_server(("127.0.0.1", 0)) as taken, first:
+        port = {"number": 99999, "port": taken.getsockname()[1]}.get(wrong, 0)
         words = map(str, ("lab", "127.0.0.1", port, fresh.certificate, key, "beside"))
         line = [sys.executable, "-m", "cobasis.transport.web", *words]
         pipes = dict.fromkeys(("stdin", "stderr"), subprocess.PIPE)
         with subprocess.Popen(line, text=True, **pipes) as web_half:
             assert web_half.wait(60) > 0  # beside a worker that lives; a crash is -6
             [told] = web_half.stderr.read().splitlines()
-    wanted = {"key": "key values mismatch", "number": "0-65535", "port": "already in use"}
-    assert wanted[wrong] in told
+    assert {
+        "key": "key values mismatch",
+        "number": "0-65535",
+        "port": "already in use",
+        "second": "another process writes to the index of 'lab'",
+    }[wrong] in told
 
 
 def test_a_crowd_waits_outside_and_lines_that_stall_keep_nobody_out(fresh, monkeypatch):

@@ -53,24 +53,26 @@ def serve(
     if not folder.is_dir():
         raise OptionError(f"'{folder}' is no folder. Give the one where the agreements lie.")
     log_to_stderr()
-    if rebuild:
-        forget_index(folder)
     if certificate is None or certificate_key is None:
         hosts = ["localhost", socket.gethostname()]
         certificate, certificate_key = make_certificate(folder / STATEMENTS, hosts)
-    if only == "web":
-        os.execv(sys.executable, _web(folder, listen, certificate, certificate_key))  # noqa: S606
-    identity, runs = _analyst(holder), run == "when-complete"
+    web = [] if only == "worker" else _web(folder, listen, certificate, certificate_key)
+    identity = None if only == "web" else _analyst(holder)
+    if rebuild and web:
+        forget_index(folder)
+    if identity is None:
+        os.execv(sys.executable, web)  # noqa: S606
+    runs = run == "when-complete"
     worker = Worker(folder=folder, identity=identity, certificate=certificate, runs=runs)
-    if only == "worker":
+    if not web:
         worker.work(every=_EVERY, goes_on=lambda: True)
         return
-    while _beside_web(worker, listen, certificate_key):
+    while _beside_web(worker, web):
         pass  # a certificate that was renewed is shown by a web half that begins after it
     raise OptionError(f"nothing serves '{listen}' any more; the reason stands above. Mend it.")
 
 
-def _beside_web(worker: Worker, listen: str, key: Path) -> bool:
+def _beside_web(worker: Worker, line: list[str]) -> bool:
     """Work beside a web half until that has ended, or has to begin again: whether so."""
 
     def unchanged() -> bool:
@@ -79,7 +81,7 @@ def _beside_web(worker: Worker, listen: str, key: Path) -> bool:
         return web.poll() is None
 
     shown = stamp_of(worker.certificate)
-    with _apart(_web(worker.folder, listen, worker.certificate, key)) as web:
+    with _apart(line) as web:
         worker.work(every=_EVERY, goes_on=unchanged)
         return web.poll() is None
 

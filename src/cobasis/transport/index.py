@@ -225,7 +225,14 @@ class Uploads(Inbox):
         return Lock(path, what=f"'{path}'")
 
 
+def alone(folder: Path) -> Lock:
+    """Keep other web halves out: one on another host would break the index."""
+    make_folder(folder / STATEMENTS)
+    return Lock(folder / STATEMENTS / "web", what=f"the index of '{folder}'")
+
+
 def forget_index(folder: Path) -> None:
     """Delete an index, with what SQLite keeps beside it, so that the next start makes it anew."""
-    for path in (folder / STATEMENTS).glob(f"{_NAME}*"):
-        remove_tree(path)
+    with alone(folder):
+        for path in (folder / STATEMENTS).glob(f"{_NAME}*"):
+            remove_tree(path)

@@ -20,6 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from cobasis.errors import CobasisError
 from cobasis.transport.inbox import log_to_stderr
+from cobasis.transport.index import alone
 from cobasis.transport.server import Server
 
 _PLACES, _SECOND, _SECONDS, _LEAST, _QUEUE = 64, 1.0, 5, 2**16, 2048
@@ -117,6 +118,7 @@ def _answer(folder: str, host: str, port: str, certificate: str, key: str, *besi
     if beside:
         Thread(target=_end_with_worker, daemon=True).start()
     try:
+        held = alone(Path(folder))
         app = Server(Path(folder)).app()
     except CobasisError as error:
         sys.exit(str(error))
@@ -130,7 +132,8 @@ def _answer(folder: str, host: str, port: str, certificate: str, key: str, *besi
         **PLAIN,
     )
     try:
-        WebServer(config).answer()
+        with held:
+            WebServer(config).answer()
     except (OSError, OverflowError) as error:  # such as a key of another certificate; a port
         sys.exit(f"{host}:{port} with '{certificate}' and '{key}': {error}")
 
