@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from glob import escape
 from pathlib import Path
 from typing import Any, TypeVar
@@ -73,7 +74,12 @@ def _agreement(fields: Mapping[str, Any], *, path: Path) -> Agreement:
             f"parties and the commitment are written by `cobasis agreement new {path} *.pub`; fill "
             "others by hand."
         )
-    return Agreement.model_validate_json(json.dumps(fields))
+    return _validated(json.dumps(fields))
+
+
+@lru_cache(maxsize=4)  # a command reads its agreement again and again, which may be long
+def _validated(fields: str) -> Agreement:
+    return Agreement.model_validate_json(fields)
 
 
 def text_of(path: Path) -> str:
@@ -111,7 +117,7 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
     """Return what a TOML text says, in JSON's types; AgreementFileError where it is none."""
     text = text_of(path) if text is None else text
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(tomllib.loads(text), default=_as_text))
+        plain: dict[str, Any] = json.loads(_as_json(text))
     except (RecursionError, ValueError) as error:  # also for brackets, or digits, without end
         raise _no_toml(path, str(error)) from None
     for title in ("party", "approver", "signature"):
@@ -121,6 +127,11 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
                 f"the agreement '{path}' has a {title} that is no [[{title}]] table. Correct it."
             )
     return plain
+
+
+@lru_cache(maxsize=4)
+def _as_json(text: str) -> str:
+    return json.dumps(tomllib.loads(text), default=_as_text)
 
 
 def _no_toml(path: Path, reason: str) -> AgreementFileError:
