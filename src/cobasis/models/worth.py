@@ -39,17 +39,18 @@ def figures(
 ) -> dict[str, Figure]:
     """Measure what such rows allow, of positions of classes with their probabilities too."""
     if task == "count":
-        from sklearn.metrics import mean_poisson_deviance
+        from scipy.special import xlogy
 
         off, told = np.abs(truth - predicted), (predicted > 0) & np.isfinite(predicted)
-        found = {"MAE": _redrawn(np.mean, off)}
+        found = {"MAE": _redrawn(_mean, off)}
         if told.all():
-            found = {"deviance": _redrawn(mean_poisson_deviance, truth, predicted), **found}
+            deviance = 2 * (xlogy(truth, truth / predicted) - truth + predicted)
+            found = {"deviance": _redrawn(_mean, deviance), **found}
     elif task == "regression":
         off = np.abs(truth - predicted)
-        found = {"R2": _redrawn(_r2, truth, predicted), "MAE": _redrawn(np.mean, off)}
+        found = {"R2": _redrawn(_r2, truth, predicted), "MAE": _redrawn(_mean, off)}
     else:
-        from scipy.stats import binomtest, rankdata
+        from scipy.stats import binomtest
 
         right = truth == predicted
         share = binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
@@ -57,8 +58,7 @@ def figures(
         if likely is not None:
             told = truth[:, None] == np.arange(likely.shape[1])
             off = np.sum((likely - told) ** 2, axis=1) / (2 if likely.shape[1] == 2 else 1)  # noqa: PLR2004 -- as is usual
-            order = rankdata(likely, method="dense", axis=0).astype(np.intp)
-            found |= {"AUC": _redrawn(_auc, told, order), "Brier": _redrawn(np.mean, off)}
+            found |= {"AUC": _redrawn(_auc, told, likely), "Brier": _redrawn(_mean, off)}
             found |= _calibration(truth, likely)
     return {name: each for name, each in found.items() if np.isfinite(each.value)}
 
@@ -115,33 +115,41 @@ def cross_validated(
     return found
 
 
-def _redrawn(measure: Callable[..., float], *columns: Array) -> Figure:
+def _redrawn(measure: Callable[..., Array], *columns: Array) -> Figure:
     """Measure rows, and as many drawn from them with replacement, again and again."""
+    # `times` says how often each row was drawn, a column for each draw; the first has all once
     rng, n_rows = np.random.default_rng(0), len(columns[0])
-    draws = [
-        measure(*(each[chosen] for each in columns))
-        for _ in range(min(_DRAWS, 1 + _CELLS // n_rows))
-        for chosen in [rng.integers(0, n_rows, n_rows)]
-    ]
-    value = float(measure(*columns))
+    times = np.ones((n_rows, 1 + min(_DRAWS, 1 + _CELLS // n_rows)))
+    for drawn in times.T[1:]:
+        drawn[:] = np.bincount(rng.integers(0, n_rows, n_rows), minlength=n_rows)
+    value, *draws = measure(times, *columns)
     if np.isnan(value):
         return Figure(value, value, value)
-    return Figure(value, *map(float, np.nanquantile(draws, [_TAIL, 1 - _TAIL])))
+    return Figure(float(value), *map(float, np.nanquantile(draws, [_TAIL, 1 - _TAIL])))
 
 
-def _r2(truth: Array, predicted: Array) -> float:
-    spread = float(np.sum((truth - truth.mean()) ** 2))
-    return 1.0 - float(np.sum((truth - predicted) ** 2)) / spread if spread else np.nan
+def _mean(times: Matrix, values: Array) -> Array:
+    return values @ times / len(values)
 
 
-def _auc(told: Array, order: Array) -> float:
+def _r2(times: Matrix, truth: Array, predicted: Array) -> Array:
+    centred, tiny = truth - truth.mean(), np.finfo(float).eps * np.sum(truth**2)
+    spread = centred**2 @ times - (centred @ times) ** 2 / len(truth)
+    spread[spread <= tiny] = np.nan  # all of a draw are alike
+    return np.asarray(1.0 - (truth - predicted) ** 2 @ times / spread)
+
+
+def _auc(times: Matrix, told: Array, likely: Matrix) -> Array:
     """Return how often a row of a class ranks above one of another: the classes' mean, or NaN."""
-    found = []  # by counting whole numbers, since sorting each of a thousand redraws takes minutes
-    for own, each in zip(told.T, order.T, strict=True):
-        mine, rest = (np.bincount(each[of], minlength=len(each) + 1) for of in (own, ~own))
-        if pairs := int(mine.sum()) * int(rest.sum()):
-            found.append(mine @ (np.cumsum(rest) - rest / 2) / pairs)
-    return float(np.mean(found)) if found else np.nan
+    found = []
+    for own, scores in zip(told.T, likely.T, strict=True):
+        order = np.argsort(scores)
+        alike = np.unique(scores[order], return_index=True)[1]
+        shares = (times[order] * of[order, None] for of in (own, ~own))
+        mine, rest = (np.add.reduceat(each, alike) for each in shares)
+        above = np.sum(mine * (np.cumsum(rest, axis=0) - rest / 2), axis=0)
+        found.append(np.ma.divide(above, mine.sum(axis=0) * rest.sum(axis=0)))
+    return np.asarray(np.ma.mean(found, axis=0).filled(np.nan))
 
 
 def _calibration(truth: Array, likely: Matrix) -> dict[str, Figure]:
