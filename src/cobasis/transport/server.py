@@ -248,23 +248,24 @@ def _tag(path: Path) -> str:
 
 
 async def _poured(request: Request, file: Lock, *, told: str, length: int, last: bool) -> None:
-    most, digest = min(file.n_bytes + PART_BYTES, length), hashlib.sha256()
+    digest, here = hashlib.sha256(), file.n_bytes
+    most = min(here + PART_BYTES, length)
     now = asyncio.get_running_loop().time
     try:
         # a line may be dead, which nobody here can know, and has the file until it ends
         async with asyncio.timeout(_STALL_SECONDS) as limit:
             async for piece in request.stream():
-                if file.n_bytes + len(piece) > most:
+                if here + len(piece) > most:
                     raise RequestError("more bytes came than this part may have.", status=413)
                 digest.update(piece)
-                file.write(
-                    piece, offset=file.n_bytes
-                )  # to the system's memory, which takes less than another thread
+                # to the system's memory, which takes less than another thread
+                file.write(piece, offset=here)
+                here += len(piece)
                 limit.reschedule(now() + _STALL_SECONDS)
     except TimeoutError:
         raise RequestError("nothing more came of this part. Send it again.", status=408) from None
     same = digest.hexdigest() == told
-    if not same or (last and file.n_bytes != length):
+    if not same or (last and here != length):
         which = "length" if same else "digest"
         raise RequestError(f"what came has another {which} than its fields say. Send it again.")
 
