@@ -127,11 +127,6 @@ def _plain(name: str) -> str:
     return normalize("NFC", name).strip().casefold()
 
 
-def _day(feature: Column, step: ColumnMapping) -> date | None:
-    """Return the day from which a column of dates is counted: mapped, or named in its unit."""
-    return step.days_since or day_in(getattr(feature, "unit", ""))
-
-
 def _days(day: pl.Expr, since: date) -> pl.Expr:
     # a cast to pl.Date would take UTC's day
     return (day.dt.date() - pl.lit(since)).dt.total_days().cast(pl.Float64)
@@ -213,14 +208,15 @@ class AgreedColumns:
         for each in (each for each in self.features if each.name in own):
             name, step = own[each.name], self.mapping.root.get(each.name, AS_AGREED)
             column, kind = pl.col(name), schema[name]
+            since = step.days_since or day_in(getattr(each, "unit", ""))  # of a column of dates
             if isinstance(each, CategoryFeature) and (
                 kind == pl.String or step.words or step.blanks
             ):
                 made[name] = _words(column, each, step)
             elif kind == pl.String and self.dialect:
                 text, none = column.str.strip_chars(), sorted({*BLANKS, *step.blanks, ""})
-                texts[name] = pl.when(~text.is_in(none)).then(text), _day(each, step), step
-            elif kind in (pl.Date, pl.Datetime) and (since := _day(each, step)) is not None:
+                texts[name] = pl.when(~text.is_in(none)).then(text), since, step
+            elif kind in (pl.Date, pl.Datetime) and since is not None:
                 blank = column.dt.to_string("%Y-%m-%d").is_in(step.blanks)
                 made[name] = _days(pl.when(~blank).then(column), since) * step.factor
             else:
