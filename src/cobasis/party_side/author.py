@@ -235,7 +235,7 @@ class Authorship:
             yield f"sealed in '{sealed_path(self.path).name}'"
 
 
-def issue(author: Authorship, *, text: Callable[..., str], identity: Identity) -> Agreement:
+def issue(author: Authorship, *, text: Callable[..., str], identity: Identity) -> None:
     """Draw a secret, seal it to each party, and write the agreement that is committed to it.
 
     The agreement is written last: after a kill at any moment the same call makes another secret,
@@ -268,7 +268,6 @@ def issue(author: Authorship, *, text: Callable[..., str], identity: Identity) -
         remove_tree(author.folder / "sealed")
         author.keep(text=final, words=author.words, files=made)
         write_agreement(author.path, final)
-    return agreement
 
 
 def _sealed(

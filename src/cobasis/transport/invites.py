@@ -83,8 +83,8 @@ class Invitations:
             return ()
         return tuple(Code.of_words(each) for each in json.loads(read_whole(self._path)))
 
-    def invite(self, names: Iterable[str], *, server: str, analyst: PublicIdentity) -> Path:
-        """Make a code for each name; return the file that the analyst's server has to have."""
+    def invite(self, names: Iterable[str], *, server: str, analyst: PublicIdentity) -> None:
+        """Make a code for each name, and the file that the analyst's server has to have."""
         from cobasis.transport.client import Line  # noqa: PLC0415 -- httpx, where nobody is invited
 
         stem, made, pin = stem_of(self.author.path), [], ""
@@ -108,7 +108,6 @@ class Invitations:
         hashes = [address_of(bytes.fromhex(each.token)) for each in made]
         listed = self.author.path.with_name(f"{stem}{INVITES}")
         write_whole(listed, Invites(hashes=hashes, until=until).text().encode(), mode=0o644)
-        return listed
 
     def keys(self) -> Iterator[PublicIdentity]:
         """Yield who came; WaitingError while somebody has not."""
