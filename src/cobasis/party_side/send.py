@@ -148,7 +148,7 @@ def send(ready: Ready, to: Path | None = None, *, allow: Allow | None = None) ->
         if given := (enclosed.draft["audit"] or {}).get("approvals"):
             told["approvals"] = [each["signature"] for each in given]
         session.transcript.append(exchange.sent_as, told)
-        return _delivered(session, exchange, place, digest=digest)
+        return _delivered(session, exchange, place)
 
 
 def finish(session: PartySession, to: Path | None) -> Sent | None:
@@ -169,7 +169,7 @@ def finish(session: PartySession, to: Path | None) -> Sent | None:
         )
     with session.alone():
         place = _place(session, exchange, to)
-        return _delivered(session, exchange, place, digest=sent[-1], again=True)
+        return _delivered(session, exchange, place, again=True)
 
 
 def send_again(session: PartySession, to: Path | None) -> Sent:
@@ -186,8 +186,7 @@ def send_again(session: PartySession, to: Path | None) -> Sent:
         )
     with session.alone():
         place = _place(session, exchange, to)
-        copy_whole(kept, place)
-    n_bytes, digest = kept.stat().st_size, file_digest(kept)
+        digest, n_bytes = copy_whole(kept, place), kept.stat().st_size
     return Sent(path=place, digest=digest, n_bytes=n_bytes, exchange=exchange, again=True)
 
 
@@ -212,15 +211,13 @@ def _place(
     return place
 
 
-def _delivered(
-    session: PartySession, exchange: Exchange, to: Path, *, digest: str, again: bool = False
-) -> Sent:
+def _delivered(session: PartySession, exchange: Exchange, to: Path, *, again: bool = False) -> Sent:
     """Give a sealed file its name, and keep it in case it is lost on its way."""
     made = session.kept_file(exchange, end=MADE)
     n_bytes = made.stat().st_size
     # Copied first: renamed first, a kill in between would leave a file that counts as delivered
     # and is nowhere outside.
-    copy_whole(made, to)
+    digest = copy_whole(made, to)
     # Removed before it: behind it nobody comes here again, and it would stay.
     remove_tree(session.work / _PAYLOAD)
     move_whole(made, made.with_suffix(SENT))
