@@ -59,13 +59,11 @@ def following(last: Entry, event: str, *, told: Mapping[str, Fact], time: str) -
 
 def read_line(line: bytes, last: Entry) -> Entry | None:
     """Read the line that has to come next: the one that its own words would make there, or None."""
-    try:
+    with suppress(ValueError, OptionError):
         match json_object(line):
             case {"event": str(event), "told": dict(told), "time": str(time)}:
                 entry = following(last, event, told=told, time=time)
                 return entry if entry.line == line else None
-    except (ValueError, OptionError):
-        pass
     return None
 
 
