@@ -6,6 +6,7 @@ The subset of the IETF's draft on resumable uploads is on the page ``docs/refere
 import base64
 import hashlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -106,14 +107,11 @@ def digest_field(digest: str) -> str:
 
 
 def digest_in(field: str) -> str:
-    start, end = "sha-256=:", ":"
-    try:
-        found = base64.b64decode(field.removeprefix(start).removesuffix(end), validate=True).hex()
-    except ValueError:
-        found = ""
-    if digest_field(found) != field or len(found) != 2 * hashlib.sha256().digest_size:
-        raise RequestError(f"{field[:100]!r} is no SHA-256 as RFC 9530 writes it. Send one.")
-    return found
+    with suppress(ValueError):
+        found = base64.b64decode(field.removeprefix("sha-256=:").removesuffix(":"), validate=True)
+        if len(found) == hashlib.sha256().digest_size and digest_field(found.hex()) == field:
+            return found.hex()
+    raise RequestError(f"{field[:100]!r} is no SHA-256 as RFC 9530 writes it. Send one.")
 
 
 def whole_number(text: str | None, *, field: str) -> int:
