@@ -248,7 +248,7 @@ def test_somebody_at_the_terminal_waits_and_is_told_for_whom_and_a_second_go_doe
     served, monkeypatch
 ):
     monkeypatch.setattr(options, "on_terminal", lambda: True)
-    monkeypatch.setattr("cobasis.cli.go._TURN", 0.2)
+    monkeypatch.setattr("cobasis.cli.go.WAIT_SECONDS", 0.2)
     monkeypatch.setattr("cobasis.cli.go.inf", 2.5)
     done = served.go("north", "", code=4)
     assert "The round waits for everybody's signature. Ctrl-C ends" in done.output

@@ -47,8 +47,7 @@ from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.signatures import Approval, analyst_of
 from cobasis.transport.client import Post, Remote
 from cobasis.transport.invites import PREFIX, Code, take_agreement
-
-_TURN = 25  # seconds that a server holds a question
+from cobasis.transport.wire import WAIT_SECONDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +145,7 @@ def _invited(owner: _Inner, code: Code, *, seconds: float, ca: Path | None) -> P
 
 
 def _left(until: float) -> float:
-    return max(0, min(_TURN, until - time.monotonic()))
+    return max(0, min(WAIT_SECONDS, until - time.monotonic()))
 
 
 def _served(owner: Owner, path: Path) -> tuple[Agreement, str]:
