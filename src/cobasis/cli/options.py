@@ -59,8 +59,6 @@ Form = Mapping[str, list[str]]
 PROGRESS = "COBASIS_PROGRESS"
 """Where it is set, progress is lines: what is done, how much of it, of how much, with tabs."""
 
-_OTHERS = 0o077  # what a passphrase file's mode may not hold: anything for the group or for all
-
 
 @dataclass(frozen=True, kw_only=True)
 class Screen:
@@ -187,8 +185,8 @@ def _first_line(file: Path) -> str:
         ) from None
     # systemd gives credentials to the service alone, by an access list that reads as the group's
     given = os.environ.get("CREDENTIALS_DIRECTORY")
-    others = 0o027 if given and file.parent == Path(given) else _OTHERS
-    if os.name == "posix" and mode & others:
+    others = 0o027 if given and file.parent == Path(given) else 0o077
+    if mode & others:
         raise PassphraseError(
             f"the passphrase file '{file}' has mode {mode:04o}, so others than its owner can read "
             f"or change it. Run 'chmod 600 {file}'; if somebody has read it, make a new key."
