@@ -6,6 +6,7 @@ import ssl
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -66,8 +67,10 @@ class Line:
         ca: Path | None,
         insist: bool = True,
         believes: Callable[[Statement], bool] = lambda _: True,
+        sign: Callable[[httpx.Request], object] = lambda _: None,  # while nobody is enrolled yet
     ) -> None:
         self.server, self._analyst, self._ca, self._believes = server, analyst, ca, believes
+        self._sign = sign
         self._pauses = _PAUSES if insist else ()
         self._client = _client(self._trusted())
 
@@ -193,9 +196,6 @@ class Line:
         exact.load_verify_locations(cadata=certificate.public_bytes(Encoding.DER))
         return exact
 
-    def _sign(self, request: httpx.Request) -> None:
-        """Leave a request as it is, where nobody is enrolled yet."""
-
 
 class Remote(Line):
     def __init__(
@@ -207,12 +207,10 @@ class Remote(Line):
         ca: Path | None = None,
         insist: bool = True,
     ) -> None:
-        super().__init__(agreement.server, analyst=analyst_of(agreement), ca=ca, insist=insist)
-        self._agreement, self._name, self._signing = agreement, name, sign
+        how: Any = {"ca": ca, "insist": insist, "sign": partial(sign_request, name=name, sign=sign)}
+        super().__init__(agreement.server, analyst=analyst_of(agreement), **how)
+        self._agreement = agreement
         self._round = f"{agreement.server}/rounds/{agreement.digest().hex()}"
-
-    def _sign(self, request: httpx.Request) -> None:
-        sign_request(request, name=self._name, sign=self._signing)
 
     def upload(self, path: Path, what: str, *, report: Report = silent) -> None:
         """Bring a file to the server, from where it was broken off; nothing where it is there."""
