@@ -6,7 +6,7 @@ import signal
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -245,16 +245,10 @@ def shown(console: Console | None = None) -> Iterator[Report]:
         yield _report
 
 
-@contextmanager
-def progress() -> Iterator[Report]:
+def progress() -> AbstractContextManager[Report]:
     if os.environ.get(PROGRESS):
-        yield lambda step, done, total: typer.echo(f"{step}\t{done}\t{total}", err=True)
-        return
-    if not on_screen():
-        yield silent
-        return
-    with shown() as report:
-        yield report
+        return nullcontext(lambda *told: typer.echo("\t".join(map(str, told)), err=True))
+    return shown() if on_screen() else nullcontext(silent)
 
 
 def agreed(words: list[Path] | None) -> tuple[Path, list[Path]]:
