@@ -73,32 +73,29 @@ class FilePasses(Pass):
             with super().copied(rows) as held:
                 yield held
             return
-        with self._room(self.folder / "rows", rows.n_rows * (rows.n_columns + 1) * 8) as folder:
-            copy = Copy(rows, folder)
+        with self._room("rows", rows.n_rows * (rows.n_columns + 1) * 8) as folder:
+            copy = Copy(rows, Path(folder))
             for _ in self(copy.write, rows, step="copying aligned rows"):
                 pass
             yield copy
 
-    @contextmanager
-    def room(self, rows: LabelledRows) -> Iterator[str | None]:
+    def room(self, rows: LabelledRows) -> AbstractContextManager[str | None]:
         if rows.n_blocks == 1:
-            yield None
-            return
-        n_bytes = rows.n_rows * (2 * rows.n_columns + ROW_BYTES)
-        with self._room(self.folder / "trees", n_bytes) as folder:
-            yield str(folder)
+            return super().room(rows)
+        return self._room("trees", rows.n_rows * (2 * rows.n_columns + ROW_BYTES))
 
     @contextmanager
-    def _room(self, folder: Path, n_bytes: int) -> Iterator[Path]:
+    def _room(self, name: str, n_bytes: int) -> Iterator[str]:
         """Give a new folder on a disk with so much room, and delete it at the end.
 
         The room is asked for: xgboost ends the whole process when a disk fills up while it writes.
         """
+        folder = self.folder / name
         remove_tree(folder)
         make_folder(folder)
         try:
             require_room(folder, n_bytes, what="training")
-            yield folder
+            yield str(folder)
         finally:
             remove_tree(self.folder)
 

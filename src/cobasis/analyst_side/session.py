@@ -1,7 +1,7 @@
 """What the analyst's commands work with: agreement, identity, work folder, transcript, history."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -146,16 +146,14 @@ class AnalystSession(Hidden):
     def reply(self, party: str, exchange: Exchange) -> Path:  # as outbox/icu.north.2-return
         return self.outbox / f"{stem_of(self.path)}.{party}.{exchange.number}-{exchange.reply}"
 
-    @contextmanager
-    def kept(self, received: Received) -> Iterator[Bundle]:
+    def kept(self, received: Received) -> AbstractContextManager[Bundle]:
         path = self.work.sealed(received.party, self.exchanges[received.exchange - 1])
         if not path.is_file() or file_digest(path) != received.file:
             raise RetentionError(
                 f"the {received.message} of party '{received.party}' ({received.file[:16]}) is not "
                 f"in '{self.work.path}' any more, or was changed. Restore the folder from a copy."
             )
-        with self.opened(path) as bundle:
-            yield bundle
+        return self.opened(path)
 
     def begin_attempt(self, attempt: int, *, without: Iterable[str]) -> None:
         """Begin sums anew with other parties; what was sent for the attempt before is deleted."""
