@@ -205,12 +205,8 @@ class Authorship:
                 f"'{self.path}' was signed ({', '.join(who)}), so neither it nor its secret can "
                 "change any more. Make a new agreement under another name, with a round of its own."
             )
-        last = self.last()
-        known = not self.path.exists() or (last.words, last.text) == (
-            self.words,
-            text_of(self.path),
-        )
-        if self.words and not known:
+        last, said = self.last(), self.words
+        if said and self.path.exists() and (last.words, last.text) != (said, text_of(self.path)):
             raise OptionError(
                 f"'{self.path}' exists, and options describe a new agreement. Edit the file, and "
                 f"type 'cobasis agreement new {self.path}' without options, or choose another name."
