@@ -141,7 +141,8 @@ def _invited(owner: _Inner, code: Code, *, seconds: float, ca: Path | None) -> P
                     "the agreement is not there yet: its author finishes it when everybody's key "
                     "has come. Nothing is lost: the same command goes on."
                 )
-    return take_agreement(code, text, folder=Path())
+    take_agreement(code, text, path)
+    return path
 
 
 def _left(until: float) -> float:

@@ -154,11 +154,10 @@ class Invitations:
         return left
 
 
-def take_agreement(code: Code, text: bytes, *, folder: Path) -> Path:
-    path = folder / f"{code.stem}.toml"
+def take_agreement(code: Code, text: bytes, path: Path) -> None:
     if path.exists():
         if read_whole(path) == text:
-            return path
+            return
         raise DiskError(
             f"'{path}' is in the way: it is another text than the invitation's agreement. Move it "
             "away, or type this in another folder."
@@ -169,4 +168,3 @@ def take_agreement(code: Code, text: bytes, *, folder: Path) -> Path:
             "the agreement names another server or analyst than the invitation did. Ask its author."
         )
     write_whole(path, text, mode=0o644)
-    return path
