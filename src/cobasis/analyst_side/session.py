@@ -65,8 +65,6 @@ def work_folder(agreement: Path) -> WorkFolder:
 
 
 class AnalystSession(Hidden):
-    """What each of the analyst's commands works with; `report` hears how far it is."""
-
     def __init__(
         self, agreement: Agreement, *, identity: Identity, path: Path, sealed: bool = True
     ) -> None:
@@ -79,7 +77,7 @@ class AnalystSession(Hidden):
         self.work = work_folder(path)
         self.news = path.with_name(f"{stem_of(path)}{NEWS}")
         self.outbox = path.with_name("outbox")
-        self.report: Report = silent
+        self.report: Report = silent  # hears how far the command at work is
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:

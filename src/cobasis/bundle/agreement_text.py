@@ -137,5 +137,4 @@ def _table(
 
 
 def toml(value: object) -> str:
-    """Return a value as TOML writes it; nothing as an empty text."""
     return tomlkit.item("" if value is None else value).as_string()

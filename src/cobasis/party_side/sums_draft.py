@@ -33,7 +33,6 @@ class Counted:
     """A baseline table, which an agreement's columns are described by."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the table that `accept` or `run` wrote into a folder."""
         path = folder / "table.json" if folder.is_dir() else folder
         try:
             self._table = BaselineTable.read(path.read_bytes())
