@@ -50,12 +50,10 @@ class Conclusion:
         self,
         session: AnalystSession,
         outcome: Outcome,
-        *,
+        exchange: Exchange,
         told: Mapping[str, Fact],
-        exchange: Exchange | None = None,
     ) -> None:
-        self.session, self.outcome, self.told = session, outcome, told
-        self.exchange = exchange or session.exchanges[-1]
+        self.session, self.outcome, self.exchange, self.told = session, outcome, exchange, told
         self.digests, self.written = dict[str, str](), dict[str, Path]()
         before = session.history.outcome
         same = before is not None and outcome == replace(before, returns={})

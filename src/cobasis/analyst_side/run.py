@@ -202,7 +202,7 @@ def conclude(
             n_rows=sum(each.rows.shape[0] for each in analyst.uploads.values()),
             target_carries=analyst.target_carries,
         )
-        end = Conclusion(session, made, told=away)
+        end = Conclusion(session, made, session.exchanges[-1], away)
         # of a table the coefficients are what counts, and without labels nothing says a worth
         unjudged = session.agreement.tabular or session.agreement.task in UNLABELLED
         judged = () if unjudged or end.kept else compared
@@ -287,7 +287,7 @@ def _returned(
     card = make_card(session.agreement, returned[0], **made_of)
     told = plan.away | {"exchange": plan.exchange.number}
     told |= {"finished": True} if model is not None and "table" in more else {}
-    end = Conclusion(session, made, told=told, exchange=plan.exchange)
+    end = Conclusion(session, made, plan.exchange, told)
     end.send(returned, card=card)
     return end.record(card=card, **more)
 
