@@ -1,15 +1,13 @@
 """No line of a transcript can be changed, removed, moved or added unnoticed; a crash tears one."""
 
 import json
-import os
-import stat
 from dataclasses import replace
 
 import pytest
 
 from bundle.bundles import transcript
 from cobasis.bundle.transcript import REPAIRED, START, Transcript, following, verify_transcript
-from cobasis.errors import DiskError, OptionError, TranscriptError
+from cobasis.errors import OptionError, TranscriptError
 from faults import BROKEN, FULL, deaths, failures
 
 
@@ -74,18 +72,6 @@ def test_a_line_that_is_too_long_is_not_written(path):
     with pytest.raises(OptionError, match=r"above 1,048,576.*\[CB107\]$"):
         Transcript(path).append("received", {"names": ["a" * 1000] * 1100})
     assert not path.read_bytes()
-
-
-def test_the_file_is_its_owners_and_no_link_or_pipe(path, tmp_path):
-    transcript(path)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    (tmp_path / "link").symlink_to(path)
-    os.mkfifo(tmp_path / "pipe")
-    for name in ("link", "pipe", "missing/t.jsonl"):
-        with pytest.raises(DiskError, match=r"cannot be written.*\[CB601\]$"):
-            Transcript(tmp_path / name).append("received", {})
-    with pytest.raises(DiskError):
-        verify_transcript(tmp_path / "none")
 
 
 @pytest.mark.parametrize("act", [FULL, BROKEN], ids=["ENOSPC", "EIO"])
