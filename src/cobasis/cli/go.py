@@ -141,7 +141,7 @@ def _invited(owner: _Inner, code: Code, *, seconds: float, ca: Path | None) -> P
                     "the agreement is not there yet: its author finishes it when everybody's key "
                     "has come. Nothing is lost: the same command goes on."
                 )
-    take_agreement(code, text, path)
+    take_agreement(code, text, path=path)
     return path
 
 

@@ -154,7 +154,7 @@ class Invitations:
         return left
 
 
-def take_agreement(code: Code, text: bytes, path: Path) -> None:
+def take_agreement(code: Code, text: bytes, *, path: Path) -> None:
     if path.exists():
         if read_whole(path) == text:
             return
