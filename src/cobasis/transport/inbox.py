@@ -148,8 +148,7 @@ _READING = Turn()
 
 def rounds(folder: Path) -> list[Served]:
     """Return the rounds whose agreement names a server."""
-    found = map(served_at, agreements(folder))
-    return [each for each in found if each is not None]
+    return [*filter(None, map(served_at, agreements(folder)))]
 
 
 def served_at(path: Path) -> Served | None:
