@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 
-from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.linalg.arrays import Hidden, Matrix, Places
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.known_records import read_through
-from cobasis.privacy.attacks.scores import Places, nearest
+from cobasis.privacy.attacks.scores import nearest
 from experiments.attacks import basis_behind, image_of
 
 _STEPS = 100

@@ -7,11 +7,11 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.linalg.arrays import Hidden, Matrix, Places
 from cobasis.linalg.polar import polar
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.known_records import read_through
-from cobasis.privacy.attacks.scores import Places, nearest
+from cobasis.privacy.attacks.scores import nearest
 from experiments.attacks import basis_behind, image_of
 
 

@@ -12,10 +12,9 @@ from scipy.sparse import issparse
 from cobasis.errors import DtypeError, FeatureError, LabelError, OptionError, ShapeError
 from cobasis.features.contract import Feature, columns_in, listed_features
 from cobasis.features.encoder import as_frame, column_names
-from cobasis.linalg.arrays import Matrix, as_matrix, as_table
+from cobasis.linalg.arrays import Array, Matrix, as_matrix, as_table
 from cobasis.protocol.messages import as_labels
 
-Array = npt.NDArray[Any]
 Features = Sequence[Feature]
 Cells = npt.ArrayLike | nw.DataFrame[Any]
 

@@ -11,9 +11,10 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 
 from cobasis.errors import OptionError
-from cobasis.estimators.inputs import Array, label_column
+from cobasis.estimators.inputs import label_column
 from cobasis.estimators.transformer import OF_ROWS, REQUESTED, CollaborativeTransformer
 from cobasis.features.maps import Columns, Mixed, RandomFourier
+from cobasis.linalg.arrays import Array
 from cobasis.models import Estimator, ModelName, Task
 from cobasis.models.chain import Chain
 from cobasis.protocol.sums_terms import Release

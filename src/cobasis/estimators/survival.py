@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from cobasis.algorithms import BasisName
 from cobasis.errors import LabelError, OptionError
-from cobasis.estimators.inputs import Array, label_column
+from cobasis.estimators.inputs import label_column
 from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
 from cobasis.features.outcome import VALUE, Outcome, record_type
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Array, Matrix
 from cobasis.models import Task
 from cobasis.statistics.coefficients import CoefficientTable
 from cobasis.statistics.survival import survival_figures

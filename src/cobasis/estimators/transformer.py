@@ -15,7 +15,6 @@ from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.base import Aligner
 from cobasis.errors import OptionError, ShapeError, UnknownPartyError
 from cobasis.estimators.inputs import (
-    Array,
     Features,
     as_column,
     generator,
@@ -29,7 +28,7 @@ from cobasis.estimators.inputs import (
     travelling_classes,
 )
 from cobasis.features.encoder import column_names
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Array, Matrix
 from cobasis.models import Task
 from cobasis.protocol.simulation import simulate
 

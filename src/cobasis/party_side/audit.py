@@ -14,7 +14,7 @@ from cobasis.bundle.uploads import Payload, open_payload
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.features.encoder import encoded_columns
 from cobasis.features.outcome import part_of
-from cobasis.linalg.arrays import gathered
+from cobasis.linalg.arrays import Places, gathered
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.approval import Audited, approved, keep
 from cobasis.party_side.checks import checked, model_sentence, protected
@@ -24,7 +24,6 @@ from cobasis.party_side.session import PartySession
 from cobasis.party_side.sums_audit import audit_sums
 from cobasis.party_side.what_if import Setting, effects, settings_of
 from cobasis.privacy.attacks import Release
-from cobasis.privacy.attacks.scores import Places
 from cobasis.privacy.audit.attackers import findings
 from cobasis.privacy.audit.report import POLICY, UNTESTED, AuditReport, Finding, as_json, first_of
 from cobasis.privacy.audit.subject import Subject, sample_size

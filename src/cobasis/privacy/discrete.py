@@ -14,12 +14,10 @@ import math
 from decimal import Decimal, localcontext
 
 import numpy as np
-import numpy.typing as npt
 
+from cobasis.linalg.arrays import Integers, Mask
 from cobasis.linalg.rng import KeyStream
 from cobasis.privacy.gaussian import least_enough
-
-Integers = npt.NDArray[np.int64]
 
 LEAST_SCALE, MOST_SCALE = 2**10, 2**50
 """From the first on several parties' noise adds up to one discrete Gaussian, but for exp(-10^7)."""
@@ -60,9 +58,7 @@ def _successes(stream: KeyStream, count: int) -> Integers:
     return found
 
 
-def _kept(
-    stream: KeyStream, sizes: Integers, scale: int, *, squared: bool = False
-) -> npt.NDArray[np.bool_]:
+def _kept(stream: KeyStream, sizes: Integers, scale: int, *, squared: bool = False) -> Mask:
     """Tell which of some things of probability exp(-x) happen; x = size / scale, or x^2 / 2."""
     words, exponents = stream.words(len(sizes)), sizes / scale
     shares = np.exp(-(exponents**2) / 2 if squared else -exponents) * 2.0**_WORD

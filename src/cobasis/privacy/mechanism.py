@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.errors import OptionError
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Integers, Matrix
 from cobasis.linalg.rng import KeyStream
 from cobasis.privacy.gaussian import noise_scale
 
@@ -75,9 +74,7 @@ def keep_probability(*, epsilon: float, n_classes: int) -> float:
     return math.floor(kept * (1 - 2.0**-50) * 2.0**53) * 2.0**-53
 
 
-def randomised(
-    labels: npt.NDArray[np.int64], stream: KeyStream, *, epsilon: float, n_classes: int
-) -> npt.NDArray[np.int64]:
+def randomised(labels: Integers, stream: KeyStream, *, epsilon: float, n_classes: int) -> Integers:
     """Randomise labels: each stays with a known probability, and else is any of the others.
 
     Warner, "Randomized response" (1965); Kairouz, Oh and Viswanath, "Extremal mechanisms for

@@ -6,11 +6,8 @@ runs are in ``experiments/attacks``.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy.typing as npt
-
-from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.linalg.arrays import Array, Hidden, Matrix
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -19,7 +16,7 @@ class Release(Hidden):
 
     rows: Matrix
     anchor_image: Matrix | None = None
-    labels: npt.NDArray[Any] | None = None
+    labels: Array | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -5,14 +5,13 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Mask, Matrix, Places
 from cobasis.linalg.polar import polar
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.scores import Places, explained, nearest, told_apart
+from cobasis.privacy.attacks.scores import explained, nearest, told_apart
 
 _QUANTILES = np.linspace(0, 1, 65)[1:]
 _REFERENCES = 1000
@@ -142,7 +141,7 @@ def infer_attribute(
     return float(auc), float(from_labels)
 
 
-def _chosen(above: npt.NDArray[np.bool_], *, n_known: int, rng: np.random.Generator) -> Places:
+def _chosen(above: Mask, *, n_known: int, rng: np.random.Generator) -> Places:
     kinds = np.flatnonzero(above), np.flatnonzero(~above)
     if not all(map(len, kinds)):
         raise ShapeError(

@@ -3,17 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
-from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.linalg.arrays import Array, Hidden, Matrix, Places
 from cobasis.linalg.polar import polar
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.known_records import read_through
-from cobasis.privacy.attacks.scores import Places
 
 _SPREAD = 0.97
 """Of the released points' variance: matching looks at the leading directions that have so much."""
@@ -37,8 +34,8 @@ class Clouds(Hidden):
 
     released: Matrix  # rows of the releases
     public: Matrix  # the attacker's own
-    ours: npt.NDArray[Any]  # groups of the released points: all alike where labels are not used
-    theirs: npt.NDArray[Any]
+    ours: Array  # groups of the released points: all alike where labels are not used
+    theirs: Array
     along: Matrix  # orthonormal directions of released points in which distances are taken
 
     @cached_property
@@ -133,7 +130,7 @@ def match_sample(
     release: Release,
     public: Matrix,
     *,
-    labels: npt.NDArray[Any] | None = None,
+    labels: Array | None = None,
     rng: np.random.Generator,
 ) -> Recovered:
     """Find the basis under which rows of other people of the same kind look like released ones."""

@@ -7,10 +7,8 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Mask, Matrix, Places
 from cobasis.privacy.attacks import Recovered, Release
-
-Places = npt.NDArray[np.intp]
 
 CLOSE = 0.1  # a cell counts as recovered within this share of its column's range
 
@@ -72,7 +70,7 @@ def score_linkage(rows: Matrix, basis: Matrix, *, candidates: Matrix, places: Pl
     return Share(value=float(np.mean(right)), chance=1 / len(candidates))
 
 
-def told_apart(scores: Matrix, really: npt.NDArray[np.bool_]) -> float:
+def told_apart(scores: Matrix, really: Mask) -> float:
     """Return the AUC: how often somebody of the kind has the higher score; 0.5 is chance."""
     if really.all() or not really.any():
         raise ShapeError(

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.features.contract import Feature
-from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.linalg.arrays import Array, Hidden, Matrix, Places
 from cobasis.privacy.attacks import Release
 
 MOST_ROWS, MOST_CELLS, FEWEST_ROWS = 2_000, 1_600_000, 400
@@ -22,7 +21,7 @@ class Subject(Hidden):
     rows: Matrix  # X_i on the agreed scale, mapped as agreed
     release: Release  # after noise and rounding, as it is written
     basis: Matrix
-    labels: npt.NDArray[Any] | None = None  # as they are in the table, also where others are sent
+    labels: Array | None = None  # as they are in the table, also where others are sent
     features: tuple[Feature, ...] = ()  # as agreed; empty where each column is a number
     precision: str = "fp64"
     noisy: bool = False
@@ -51,7 +50,7 @@ class Subject(Hidden):
         return self.rows if self.unmapped is None else self.unmapped
 
     @property
-    def classes(self) -> npt.NDArray[Any] | None:
+    def classes(self) -> Array | None:
         """The labels that are sent, where an attacker can match people class by class."""
         sent = self.release.labels
         return None if sent is None or sent.dtype.kind == "f" else sent
@@ -62,8 +61,8 @@ class Subject(Hidden):
             return self
         return self.only(np.random.default_rng(seed).permutation(self.n_rows)[:most])
 
-    def only(self, places: npt.NDArray[np.intp]) -> Self:
-        def taken(values: npt.NDArray[Any] | None) -> Any:  # noqa: ANN401 -- an array for an array
+    def only(self, places: Places) -> Self:
+        def taken(values: Array | None) -> Any:  # noqa: ANN401 -- an array for an array
             return None if values is None else values[places]
 
         release = self.release
