@@ -1,6 +1,5 @@
 """Tables as callers hand them in, checked and never cast silently; ranks, spans, and blocks."""
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeVar
@@ -20,7 +19,6 @@ Mask = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
 Done = TypeVar("Done")
 
-_NATIVE = "<" if sys.byteorder == "little" else ">"
 EXACT_INTEGER = 2**53
 """Up to here float64 holds every integer."""
 
@@ -77,12 +75,12 @@ def _as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[np.generic]:
         raise ShapeError(
             f"{name} has rows that are not of one length, so it is no table. Fill or drop some."
         ) from error
-    kind, order = array.dtype.kind, array.dtype.byteorder
+    kind = array.dtype.kind
     if kind == "c":
         reason = "Complex data not supported: the method is defined for real numbers"
     elif kind not in "fiub":
         reason = f"dtype {array.dtype} holds something else than numbers"
-    elif order not in {"=", "|", _NATIVE}:
+    elif not array.dtype.isnative:
         reason = f"dtype {array.dtype} has the byte order of another machine"
     elif kind == "f" and array.dtype.itemsize > np.dtype(np.float64).itemsize:
         reason = f"dtype {array.dtype} is wider than float64"
