@@ -114,10 +114,8 @@ def survival_figures(
 
     O/E, observed over expected, is how many had the event beside how many were to: 1 is right.
     """
-    time, event, entry = (part_of(truth, role) for role in ("value", "event", "entry"))
-    if time is None or event is None:
-        return {}
-    strata = part_of(truth, "stratum")
+    time, event = truth["value"], truth["event"]
+    entry, strata = part_of(truth, "entry"), part_of(truth, "stratum")
     found = {"C-index": _concordance(time, event, entry=entry, strata=strata, risk=risk)}
     if entry is not None:  # who came late was not followed from 0, where shares begin
         horizons = ()
