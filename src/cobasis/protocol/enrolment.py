@@ -21,8 +21,6 @@ from cobasis.strict_json import Strict, Worded, canonical_json, json_object
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
 
-FORMAT = "cobasis/identity/1"
-
 _NAME = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$"
 
 IdentityName = Annotated[str, Field(pattern=_NAME)]
@@ -30,7 +28,6 @@ Text = Annotated[str, Field(max_length=10_000)]
 Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 Role = Literal["party", "analyst", "approver"]
 _Key = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-_SUCCEEDS = b"cobasis/succession/1\0"
 
 
 class OneLine(Worded):
@@ -60,7 +57,7 @@ class OneLine(Worded):
 class PublicIdentity(OneLine):
     """What a party or the analyst shows of its identity: enough to check and to seal for it."""
 
-    form = FORMAT
+    form = "cobasis/identity/1"
     what = "public identity"
     ask = "Ask its owner for the .pub file that 'cobasis key new' writes."
 
@@ -95,9 +92,9 @@ class Succession(OneLine):
     name: IdentityName
     signatures: dict[_Key, Signed]  # by the key that signed
 
-    @staticmethod
-    def message(new: PublicIdentity) -> bytes:
-        return _SUCCEEDS + new.text().encode()
+    @classmethod
+    def message(cls, new: PublicIdentity) -> bytes:
+        return f"{cls.form}\0{new.text()}".encode()
 
     def vouches(self, known: PublicIdentity, new: PublicIdentity) -> bool:
         signature = bytes.fromhex(self.signatures.get(known.signing_key, ""))

@@ -19,7 +19,6 @@ from cobasis.strict_json import IF_ANY, Strict, canonical_json, json_object
 MAX_BYTES = 2**24  # of news
 
 _FORMAT, _NEWS = "cobasis/news/1", b"cobasis/news/1\0"
-_REVOKED = b"cobasis/revocation/1\0"
 
 
 class Revocation(OneLine):
@@ -35,7 +34,7 @@ class Revocation(OneLine):
     signatures: dict[IdentityName, Signed]  # by who signed
 
     def message(self) -> bytes:
-        return _REVOKED + canonical_json(self.model_dump(exclude={"signatures"}))
+        return f"{self.form}\0".encode() + canonical_json(self.model_dump(exclude={"signatures"}))
 
     def signed(self, name: str, sign: Sign) -> Self:
         more = {name: sign(self.message()).hex()}
