@@ -35,11 +35,9 @@ class DenseAnchor(Hidden):
         return self.rows.shape[0], self.rows.shape[1]
 
     def apply(self, columns: Matrix) -> Matrix:
-        """Return A F."""
         return self.rows @ columns
 
     def apply_transposed(self, rows: Matrix) -> Matrix:
-        """Return A' Z."""
         return self.rows.T @ rows
 
 

@@ -107,7 +107,6 @@ _FOR_COSINES = 1e-3
 
 
 def numerical_rank(singular_values: Matrix, shape: tuple[int, ...]) -> int:
-    """Count the singular values above ``max(shape) * eps * largest``."""
     # LAPACK's error in every singular value is of about that size: what is smaller may be zero.
     # Relative to the largest, the rank does not depend on units; strictly above, it is 0 for 0.
     return int(np.count_nonzero(singular_values > max(shape) * EPS * singular_values[0]))
@@ -139,7 +138,6 @@ def cosines_to(axes: Matrix, columns: Matrix) -> Matrix:
 
 
 def orthonormality_defect(columns: Matrix) -> float:
-    """Return ``max |C' C - I|``, zero for orthonormal columns."""
     gram = columns.T @ columns
     return float(np.max(np.abs(gram - np.eye(gram.shape[0]))))
 

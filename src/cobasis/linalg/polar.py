@@ -25,7 +25,6 @@ class PolarFactor:
 
 
 def polar(matrices: Matrix) -> PolarFactor:
-    """Return the orthogonal polar factor of each matrix of a stack."""
     if matrices.shape[-2] < matrices.shape[-1]:
         tall = polar(matrices.mT)
         return PolarFactor(rotation=tall.rotation.mT, singular_values=tall.singular_values)

@@ -38,8 +38,6 @@ _NOT_FINITE = "it gives numbers that are not finite"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Affine:
-    """``rows @ weights + offset``."""
-
     weights: Matrix = field(repr=False)
     offset: Matrix = field(repr=False)
 

@@ -40,8 +40,6 @@ SAMPLE_ROWS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedModel:
-    """A fitted estimator of scikit-learn's kind and the axes it was fitted in."""
-
     # orthogonal; the first step of the model; identity for raw rows
     axes: Matrix = field(repr=False)
     estimator: Estimator  # fitted on rows turned by the axes

@@ -29,8 +29,6 @@ MAX_LABEL_EPSILON = 16.0  # above it a label is kept so surely that 53 bits hard
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """How much noise hides one person, and on which grid the sum is released."""
-
     # sigma in every coordinate, in the rows' unit: a whole number of steps of the grid
     noise: float
     grid: float  # a power of two

@@ -29,8 +29,6 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """How much of the raw values was recovered."""
-
     distance: Share
     explained: Share
     worst_explained: float  # of the 1 % of people who were recovered best
