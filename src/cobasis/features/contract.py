@@ -208,7 +208,6 @@ Feature: TypeAlias = Annotated[
     | Annotated[Interaction, Tag("interaction")],
     Discriminator(_kind),
 ]
-"""A feature of any kind, told by ``kind``."""
 
 Column: TypeAlias = NumericFeature | CategoryFeature
 

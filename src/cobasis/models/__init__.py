@@ -82,7 +82,6 @@ AGREED_AS: Mapping[ChainFamily | None, tuple[ModelName, ...]] = {
 """What an agreement may call the family of a model's file."""
 
 TABULAR = AGREED_AS["regression"]
-"""Regressions whose coefficients come back with their errors."""
 
 DEFAULT_MODELS: Mapping[Task, ModelName] = {
     "classification": "logistic",

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
 
 BY_SUMS = tuple(name for name, row in FAMILIES.items() if row.by_sums)
-"""Models whose tables sums give."""
 
 FEWEST_LEAVERS = 10
 """Of an interval: so many rows have to die in it, and so many be followed to it, or none."""

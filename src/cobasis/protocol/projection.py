@@ -33,7 +33,6 @@ from cobasis.protocol.messages import Labels, Upload
 from cobasis.protocol.secrets import PartyKey, SecretBasis
 
 BIN_BYTES = 2**24
-"""Size of a bin."""
 
 _PREFIX = b"cobasis/dp/1\0"
 _CHUNK = 256
