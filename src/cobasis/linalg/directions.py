@@ -75,12 +75,7 @@ def leading_directions(rows: Matrix | Blocks, *, n_wanted: int, centred: bool = 
     blocks = rows if isinstance(rows, Blocks) else WholeTable(rows)
     n_rows, n_columns = blocks.shape
     with one_blas_thread():
-        if n_rows <= n_columns:  # from X X', or from a thin SVD where that is not safe
-            table = gathered(blocks, step=STEP)
-            if centred:
-                table -= table.mean(axis=0)
-            found = of_columns(table.T, n_wanted) or right_singular(table).first(n_wanted)
-        else:
+        if n_rows > n_columns:
             total, gram = np.zeros(n_columns), np.zeros((n_columns, n_columns))
             # Parts are added in the rows' order: the same sum to the last bit, however many
             # threads there are.
@@ -90,11 +85,15 @@ def leading_directions(rows: Matrix | Blocks, *, n_wanted: int, centred: bool = 
             mean = total / n_rows if centred else np.zeros(n_columns)
             rounding = float(np.trace(gram))  # what the Gram matrix is rounded against, with mean
             gram -= n_rows * np.outer(mean, mean)
-            exact = of_gram(gram, n_wanted, against=rounding)
-            if exact is None:  # what is left about the mean, of which nothing is squared
+            found = of_gram(gram, n_wanted, against=rounding)
+            if found is None:  # what is left about the mean, of which nothing is squared
                 parts = blocks.over(partial(_triangle, mean), step=f"{STEP}, precisely")
-                exact = right_singular(reduce(stacked, parts), shape=blocks.shape).first(n_wanted)
-            found = exact
+                found = right_singular(reduce(stacked, parts), shape=blocks.shape).first(n_wanted)
+        else:  # from X X', or from a thin SVD where that is not safe
+            table = gathered(blocks, step=STEP)
+            if centred:
+                table -= table.mean(axis=0)
+            found = of_columns(table.T, n_wanted) or right_singular(table).first(n_wanted)
     return Leading(in_one_sense(found.directions), found.singular_values)
 
 
