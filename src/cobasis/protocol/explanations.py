@@ -64,7 +64,7 @@ def reference(
     # Mirrored, so that their mean is the agreed centre: what a linear model makes of a number,
     # which is of the mean, then shows nothing of the anchor.
     rows = np.vstack([rows, -rows])
-    owners = _owners(features)
+    owners = owners_of(features)
     for at, feature in enumerate(features):
         if isinstance(feature, CategoryFeature):  # one word: of the largest cell, the base's is 0
             here, least = owners == at, -np.inf if feature.base is None else 0.0
@@ -72,7 +72,7 @@ def reference(
     return rows
 
 
-def _owners(features: Sequence[Feature]) -> Places:
+def owners_of(features: Sequence[Feature]) -> Places:
     """Return of each encoded column the place of the feature that it is of."""
     places = {each.name: place for place, each in enumerate(features)}
     return np.array([places[each.feature.name] for each in encoded_columns(features)])
@@ -123,7 +123,7 @@ class Explained:
         """Explain by raw columns, to which others' parts, which stand `beside`, add one."""
         last, likely = cast("Affine", self.model.layers[-1]), self.model.likely
         features, others = self.agreement.features, others_of(self.agreement)
-        groups, names = _owners(features), tuple(each.name for each in features)
+        groups, names = owners_of(features), tuple(each.name for each in features)
         bent = len(self.model.layers) > 1 or self.agreement.turn is not None
         if bent or (likely and len(last.offset) > 2):  # noqa: PLR2004 -- one of two
             if others:

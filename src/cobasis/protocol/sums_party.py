@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import LabelError, StepError
-from cobasis.features.contract import CategoryFeature, columns_in, width_of
+from cobasis.features.contract import CategoryFeature, columns_in
 from cobasis.features.encoder import encode, encoded_columns
 from cobasis.features.maps import Columns, turn_of
 from cobasis.features.outcome import part_of
@@ -22,7 +22,7 @@ from cobasis.privacy.discrete import discrete_gaussian
 from cobasis.protocol import sums_terms
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import TableLayout
-from cobasis.protocol.explanations import ModelUser
+from cobasis.protocol.explanations import ModelUser, owners_of
 from cobasis.protocol.masks import MaskKey, Occasion
 from cobasis.protocol.messages import Labels, MaskedSums, encode_labels
 from cobasis.protocol.newton import NewtonLayout
@@ -121,12 +121,11 @@ class SumsParty(ModelUser):
             if layout.n_shuffled:  # the shuffles follow from the party's mask key
                 n_shuffled = min(len(labels), MOST_SHUFFLED)
                 at = np.linspace(0, len(labels) - 1, n_shuffled).astype(np.intp)
-                widths = [width_of([each]) for each in self.agreement.features]
                 found[first:] = layout.shuffled(
                     model.outputs,
                     gathered(rows, at),
                     labels=labels[at],
-                    groups=np.repeat(np.arange(len(widths)), widths),
+                    groups=owners_of(self.agreement.features),
                     stream=self._key.stream("importance"),
                 )
         self.small_cells = layout.small_cells(found)
