@@ -28,8 +28,7 @@ def weighted_directions(own: Leading, *, n_rows: int) -> Matrix:
     """Return a party's directions with their energy per row: ``V_i S_i / sqrt(n_i)``."""
     values = own.singular_values
     real = values > NEGLIGIBLE * values.max(initial=0.0)
-    weighted: Matrix = own.directions[:, real] * (values[real] / np.sqrt(n_rows))
-    return weighted
+    return np.asarray(own.directions[:, real] * (values[real] / np.sqrt(n_rows)))
 
 
 def consensus_span(images: Images, *, n_components: int, weighted: bool = False) -> Matrix:

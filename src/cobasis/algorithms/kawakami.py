@@ -66,5 +66,4 @@ def eigen_weights(singular_values: Matrix, *, n_parties: int) -> Matrix:
     spread = eigenvalues[-1] - eigenvalues[0]
     if spread < _NO_SPREAD * 2 * n_parties:  # rounding of the subtraction, blown up by dividing
         return np.ones_like(singular_values)
-    weights: Matrix = np.exp(-(eigenvalues - eigenvalues[0]) / spread)
-    return weights
+    return np.asarray(np.exp(-(eigenvalues - eigenvalues[0]) / spread))

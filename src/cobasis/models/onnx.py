@@ -86,8 +86,7 @@ def raw_graph(
     told = {"format": RAW_FORMAT, "family": model.family, "task": model.task, "secret": MARK}
     told["classes"] = json.dumps(classes)
     onnx.helper.set_model_props(made, {f"cobasis.{name}": each for name, each in told.items()})
-    written: bytes = made.SerializeToString(deterministic=True)
-    return written
+    return bytes(made.SerializeToString(deterministic=True))
 
 
 def _write_encoding(sheet: _Sheet, features: Sequence[Feature]) -> str:

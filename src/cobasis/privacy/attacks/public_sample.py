@@ -197,8 +197,7 @@ def _from_averages(clouds: Clouds) -> Matrix:
     """Return the smallest map that takes each class's public average to its released one."""
     public = np.array([clouds.public[theirs].mean(axis=0) for _, theirs in clouds.groups])
     released = np.array([clouds.released[ours].mean(axis=0) for ours, _ in clouds.groups])
-    found: Matrix = np.linalg.pinv(public, rcond=1e-3) @ released
-    return found
+    return np.asarray(np.linalg.pinv(public, rcond=1e-3) @ released)
 
 
 def _signed(clouds: Clouds, basis: Matrix, *, rng: np.random.Generator) -> Matrix:

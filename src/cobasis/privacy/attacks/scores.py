@@ -104,8 +104,7 @@ def score_structure(release: Release, truth: Matrix) -> dict[str, float]:
 def standing_alone(rows: Matrix) -> Matrix:
     """Return how unusually far each person's nearest neighbour is, in standard deviations."""
     closest = np.sqrt(_apart(rows).min(axis=1))
-    far: Matrix = (closest - closest.mean()) / (float(closest.std()) or 1.0)
-    return far
+    return np.asarray((closest - closest.mean()) / (float(closest.std()) or 1.0))
 
 
 def nearest(rows: Matrix, *, among: Matrix) -> Places:
@@ -126,8 +125,7 @@ def _apart(rows: Matrix) -> Matrix:
 
 
 def _squares(rows: Matrix) -> Matrix:
-    squares: Matrix = np.einsum("ij,ij->i", rows, rows)
-    return squares
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
 def _ratio(part: Matrix, whole: Matrix) -> float:

@@ -201,8 +201,7 @@ def _rounded(rows: Matrix) -> Matrix:
     """Drop the last digits, which depend on the rotation, so that each look finds the same."""
     # a search from matches to matches amplifies a last bit: two audits of one table would differ
     scale = 2.0 ** np.ceil(np.log2(np.abs(rows).max(initial=1e-300)))
-    rounded: Matrix = np.round(rows / scale, _DIGITS) * scale
-    return rounded
+    return np.asarray(np.round(rows / scale, _DIGITS) * scale)
 
 
 def _leading(rows: Matrix) -> Matrix:
