@@ -278,8 +278,7 @@ def as_labels(
 
 def decode_labels(predicted: Labels, agreement: Agreement) -> npt.NDArray[np.generic]:
     if agreement.classes:
-        classes: npt.NDArray[np.generic] = np.array(agreement.classes)
-        return classes[predicted.astype(np.int64)]
+        return np.array(agreement.classes)[predicted.astype(np.int64)]
     return predicted
 
 

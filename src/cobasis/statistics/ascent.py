@@ -93,8 +93,7 @@ def inverse_of(curvature: Matrix) -> tuple[Matrix, Matrix]:
     found, axes = np.linalg.eigh(curvature * np.outer(scale, scale))
     lost = found <= DEPENDENT * max(float(found[-1]), 1.0)
     half = scale[:, None] * axes[:, ~lost] / np.sqrt(found[~lost])
-    inverse: Matrix = half @ half.T
-    return inverse, scale[:, None] * axes[:, lost]
+    return half @ half.T, scale[:, None] * axes[:, lost]
 
 
 def level_of_all(found: Slopes, model: str, *, n_rows: int, told: int) -> tuple[Slopes, float]:

@@ -100,9 +100,8 @@ class Surrogate(Readable):
     """What stands for a model in raw columns, and how near it is where it was not fitted."""
 
     explained: str  # in words, as log-odds of a class
-    lines: tuple[tuple[str, float], ...] = field(
-        repr=False
-    )  # slopes by a raw unit, largest standardised first
+    # slopes by a raw unit, largest standardised first
+    lines: tuple[tuple[str, float], ...] = field(repr=False)
     n_rows: int
     fidelity: float  # R2
 

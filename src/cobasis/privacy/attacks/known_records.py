@@ -79,8 +79,7 @@ def back_to_records(released: Matrix, records: Matrix) -> Matrix:
     fitted = RidgeCV(alphas=scale * np.array(_PENALTIES), fit_intercept=False)
     # where l is m, l known people give all away exactly, and without any of them nothing is left
     with np.errstate(divide="ignore", invalid="ignore"):
-        back: Matrix = np.atleast_2d(fitted.fit(released, records).coef_).T
-    return back
+        return np.atleast_2d(fitted.fit(released, records).coef_).T
 
 
 def fewest_known(
