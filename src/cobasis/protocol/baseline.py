@@ -21,9 +21,9 @@ from cobasis.errors import FeatureError
 from cobasis.features.contract import CategoryFeature, Column, NumericFeature, width_of
 from cobasis.features.maps import range_of
 from cobasis.features.outcome import VALUE, Outcome, Records, part_of
-from cobasis.linalg.arrays import Integers, Matrix
+from cobasis.linalg.arrays import Array, Integers, Matrix
 from cobasis.protocol.totals import ROUNDING, AnyLayout, cut, n_small, require
-from cobasis.statistics.survival import LogRank, Vector, halved, log_rank, product_limit
+from cobasis.statistics.survival import LogRank, halved, log_rank, product_limit
 from cobasis.strict_json import IF_ANY, Strict
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ def _ends(left: Integers, counts: Integers, *, few: int) -> list[int]:
 
 
 def _group(
-    times: Vector,
+    times: Array,
     *,
     events: Integers,
     censored: Integers,

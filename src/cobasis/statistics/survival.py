@@ -11,8 +11,6 @@ from cobasis.linalg.arrays import Array, Mask, Matrix
 from cobasis.models.worth import Figure
 from cobasis.statistics.sample import grouped
 
-Vector = Array
-
 _Z = 1.959963984540054
 _ROUNDING = 1e-10
 _CELLS = 2**22
@@ -22,16 +20,16 @@ _CELLS = 2**22
 class Curve(NamedTuple):
     """The share without event behind each time at which there was one, and its variance."""
 
-    times: Vector
-    shares: Vector
-    variances: Vector  # of the logarithm (Greenwood)
+    times: Array
+    shares: Array
+    variances: Array  # of the logarithm (Greenwood)
 
     def at(self, time: float) -> tuple[float, float]:
         """Return share and variance of its logarithm at a time; 1 and 0 before the first event."""
         place = int(np.searchsorted(self.times, time, side="right")) - 1
         return (1.0, 0.0) if place < 0 else (self.shares[place], self.variances[place])
 
-    def interval(self) -> tuple[Vector, Vector]:
+    def interval(self) -> tuple[Array, Array]:
         """Return the ends of 95 % intervals of shares, on the scale of log(-log share).
 
         There no end leaves 0 to 1. NaN where everybody is without event, or nobody.
@@ -56,7 +54,7 @@ class Curve(NamedTuple):
         return float(areas.sum()), float(moved.sum() ** 0.5)
 
 
-def product_limit(times: Vector, *, events: Vector, at_risk: Vector) -> Curve:
+def product_limit(times: Array, *, events: Array, at_risk: Array) -> Curve:
     """Return the Kaplan-Meier curve of counts of events and of rows at risk, at each time."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.cumprod(1 - events / at_risk)
@@ -66,13 +64,13 @@ def product_limit(times: Vector, *, events: Vector, at_risk: Vector) -> Curve:
     return Curve(times, shares, variances)
 
 
-def kaplan_meier(time: Vector, event: Vector) -> Curve:
+def kaplan_meier(time: Array, event: Array) -> Curve:
     times, events = np.unique(time[event == 1], return_counts=True)
     at_risk = len(time) - np.searchsorted(np.sort(time), times, side="left")
     return product_limit(times, events=events, at_risk=at_risk)
 
 
-def halved(times: Vector, shares: Vector) -> float | None:
+def halved(times: Array, shares: Array) -> float | None:
     """Return the first time at which no more than half are left; None where that never is."""
     found = times[shares <= 0.5 + _ROUNDING]
     return float(found[0]) if len(found) else None
@@ -108,7 +106,7 @@ def log_rank(*, events: Matrix, at_risk: Matrix) -> LogRank | None:
 
 
 def survival_figures(
-    truth: Records, *, risk: Vector, shares: Matrix, horizons: Sequence[float]
+    truth: Records, *, risk: Array, shares: Matrix, horizons: Sequence[float]
 ) -> dict[str, Figure]:
     """Measure hazards and shares: C-index, and at each horizon Brier score and calibration.
 
@@ -133,7 +131,7 @@ def survival_figures(
 
 
 def _concordance(
-    time: Vector, event: Vector, *, entry: Vector | None, strata: Vector | None, risk: Vector
+    time: Array, event: Array, *, entry: Array | None, strata: Array | None, risk: Array
 ) -> Figure:
     """Return how often, of two rows, the one with the larger hazard had its event first (Harrell).
 
@@ -163,7 +161,7 @@ def _concordance(
     return Figure(value, max(0.0, value - off), min(1.0, value + off))
 
 
-def _brier(time: Vector, event: Vector, *, horizon: float, share: Vector) -> Figure:
+def _brier(time: Array, event: Array, *, horizon: float, share: Array) -> Figure:
     """Return the mean squared error of shares; rows that were lost before stand for none (Graf)."""
     # of one time events come first: who is lost then is lost a moment later
     lost = kaplan_meier(np.where(event == 1, time, np.nextafter(time, np.inf)), 1 - event)
