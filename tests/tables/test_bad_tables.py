@@ -267,6 +267,14 @@ def test_lines_are_told_by_bytes_where_cells_are_quoted_and_only_where_that_is_c
         assert _regular(path, sep.encode()) == known
 
 
+@pytest.mark.parametrize("text", ["a,b\n1,2\r3,4\n", "a,b\n1\r2,3\n", "a,b\r1,2\r"])
+def test_a_carriage_return_by_itself_joins_no_two_people(text, tmp_path):
+    path = tmp_path / "icu.csv"
+    path.write_bytes(text.encode())
+    with pytest.raises(TableError, match=r"line \d has a carriage return by itself"):
+        source_of(path, party="north")
+
+
 def test_a_cell_may_be_long_where_lines_are_counted_through(tmp_path):
     path = tmp_path / "icu.csv"
     path.write_text(f"note,a\n{'x' * 200_000},\nx,2\n")

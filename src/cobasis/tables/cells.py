@@ -110,17 +110,26 @@ def _refuse_ragged(path: Path, dialect: Dialect, *, what: str) -> None:
     """
     if _regular(path, dialect.separator.encode()):
         return
-    with path.open(newline="", encoding=dialect.encoding, errors="replace") as file:
+    # only there polars ends a line; a carriage return by itself is an error of csv's then
+    with path.open(newline="\n", encoding=dialect.encoding, errors="replace") as file:
         csv.field_size_limit(2**31 - 1)  # a cell may be longer than the module's 131,072
-        rows = csv.reader(file, delimiter=dialect.separator)
-        width = len(next(filter(None, rows), []))
-        for row in rows:
-            if (len(row) != width or not any(row)) and (any(row) or width > 1):
-                problem = "has another number of fields than the first" if any(row) else "is empty"
-                raise TableError(
-                    f"{what} cannot be read: line {rows.line_num} {problem}. Correct the file; "
-                    "nothing of it was used."
-                )
+        rows, problem = csv.reader(file, delimiter=dialect.separator), ""
+        try:
+            width = len(next(filter(None, rows), []))
+            for row in rows:
+                if any(row) and len(row) != width:
+                    problem = "has another number of fields than the first"
+                elif not any(row) and width > 1:
+                    problem = "is empty"
+                if problem:
+                    break
+        except csv.Error:
+            problem = "has a carriage return by itself, which ends a line to some programs alone"
+        if problem:
+            raise TableError(
+                f"{what} cannot be read: line {rows.line_num} {problem}. Correct the file; "
+                "nothing of it was used."
+            )
 
 
 def _plain(name: str) -> str:
