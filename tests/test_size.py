@@ -19,8 +19,8 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (1_930, 1_170, 15),
-    "analyst_side": (2_080, 1_690, 11),
+    "algorithms": (1_920, 1_170, 15),
+    "analyst_side": (2_070, 1_690, 11),
     "bundle": (1_930, 1_460, 11),
     "cli": (4_160, 3_370, 24),
     "cobasis": (650, 320, 6),
@@ -30,17 +30,17 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (240, 190, 2),
     "linalg": (630, 400, 6),
     "models": (3_000, 2_160, 15),
-    "party_side": (4_200, 3_400, 17),
-    "privacy": (1_860, 1_120, 15),
-    "protocol": (7_290, 5_050, 31),
-    "report": (800, 650, 6),
-    "statistics": (1_880, 1_430, 10),
-    "tables": (810, 650, 4),
+    "party_side": (4_190, 3_390, 17),
+    "privacy": (1_840, 1_100, 15),
+    "protocol": (7_290, 5_040, 31),
+    "report": (810, 650, 6),
+    "statistics": (1_870, 1_420, 10),
+    "tables": (810, 660, 4),
     "transport": (1_900, 1_490, 11),
     "vault": (980, 730, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 31_000,
+    "tests": 31_010,
     "experiments and benchmarks": 10_900,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -29,8 +29,9 @@ def test_serve_refuses_what_cannot_serve_and_keeps_the_index(fresh):
         ("serve nowhere", "lab", "'nowhere' is no folder"),
         ("serve lab --certificate icu.toml", "lab", "go together"),
         ("serve lab --only web --listen 8443", "lab", "is no address like"),
-        ("serve lab --only worker", "north", "'north' is a party, and a server has an analyst's"),
-        ("serve lab --only worker --as south", "lab", "south"),
+        ("serve lab", "north", "'north' is a party, and a server has an analyst's"),
+        ("serve lab --as south", "lab", "south"),
+        ("serve lab --only worker", "lab", "--rebuild is the web half's"),
     ):
         assert told in fresh.typed(f"{words} --rebuild", by=by, code=2).output, words
     with alone(folder):

@@ -125,7 +125,7 @@ class Certificate(Readable):
         )
         if self.chance is not None:
             note = (
-                f"Chance spreads correlations by {self.chance:.2f}; beyond {SPREADS:g} times that "
+                f"Chance spreads correlations by {self.chance:.2g}; beyond {SPREADS:g} times that "
                 "a basis is not a random turn. Residuals are large where patients are unlike, too; "
                 "scale 1 is the median party's."
             )

@@ -148,6 +148,7 @@ def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
             aside(line)
     if auto and "n_components" not in fields:
         fields["n_components"] = min(sizes, default=None)
+        aside(f"Taken: {fields['n_components']}.")
     size, of_all = str(max(sizes, default="")), f", of {n_parties}" if n_parties else ""
     least = max(2, n_parties - 1) if "sums" not in fields else n_parties
     for word, question, default in (

@@ -50,6 +50,10 @@ def serve(
     """
     if (certificate is None) != (certificate_key is None):
         raise OptionError("--certificate and --certificate-key go together. Give both, or neither.")
+    if rebuild and only == "worker":
+        raise OptionError(
+            "--rebuild is the web half's, whose index it is. Leave out --only worker."
+        )
     if not folder.is_dir():
         raise OptionError(f"'{folder}' is no folder. Give the one where the agreements lie.")
     log_to_stderr()
@@ -58,7 +62,7 @@ def serve(
         certificate, certificate_key = make_certificate(folder / STATEMENTS, hosts)
     web = [] if only == "worker" else _web(folder, listen, certificate, certificate_key)
     identity = None if only == "web" else _analyst(holder)
-    if rebuild and web:
+    if rebuild:
         forget_index(folder)
     if identity is None:
         os.execv(sys.executable, web)  # noqa: S606

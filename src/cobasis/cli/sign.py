@@ -155,7 +155,8 @@ def terms_of(agreement: Agreement, who: PublicIdentity) -> Iterator[tuple[str, s
     if formula := formula_of(agreement.features):
         yield "Formula", formula
     if agreement.turn is not None:
-        yield "Map", f"{agreement.map.kind}: a row becomes {agreement.n_features:,} numbers first"
+        made = f"{agreement.n_features:,} numbers, of which the basis makes what leaves"
+        yield "Map", f"{agreement.map.kind}: at each party a row first becomes {made}"
     for at, text in enumerate(filter(None, _leaves(agreement))):
         yield "" if at else "LEAVES", text
     yield from (("To", f"{lab.name}: only it can open"), ("Its key", lab.fingerprint))

@@ -93,7 +93,7 @@ def _rows_per_component(agreement: Agreement, n_rows: int, n_components: int) ->
     words = (
         f"{n_rows:,} rows make a basis of {n_components:,} components, "
         f"{ratio:.1f} rows for each. Whoever learns the basis can tell who is in the table the "
-        "better, the fewer there are: nearly surely at 3, hardly at 20."
+        "better, the fewer there are: nearly surely at 3, hardly above 20."
     )
     return Finding("H2", grade, words, figures)
 

@@ -204,6 +204,8 @@ def _facts(agreement: Agreement) -> Iterator[str]:
     yield "All parties' anchor images carry one anchor tag, so they are of one anchor."
     yield f"No fit leaves a direction undetermined: all cosines are above {DETERMINED:g}."
     yield f"Each change of basis is the fit that the aligner asks for, to {FIT_TOLERANCE:g}."
+    if agreement.turn is not None:
+        yield f"Rows go through the agreed map '{agreement.map.kind}' before the basis."
     yield (
         f"No party's rows or anchor image are more than {agreement.scale_band:g} times larger or "
         "smaller than the median party's."

@@ -51,6 +51,7 @@ def render_audit(
         marks=MARKS,
         seal=seal,
         approve=approve,
+        unit="numbers of the map" if agreement.turn else "columns",
     )
 
 
@@ -83,7 +84,8 @@ def filed(agreement: Agreement, own: Mapping[str, str]) -> list[tuple[str, str]]
     sources = sorted({each.source for each in columns_in(agreement.features)} - {""})
     alone = agreement.outcome is not None and agreement.outcome.compare_parties
     noise = "none, so no guarantee" if dp is None else f"eps={dp.epsilon:g}"
-    leaves = f"{size:,} numbers through the secret basis '{basis}'"
+    turned = f"the map '{agreement.map.kind}' and " if agreement.turn else ""
+    leaves = f"{size:,} numbers through {turned}the secret basis '{basis}'"
     if agreement.sums is not None:
         leaves = "nothing: sums over all rows do, which can be read added to the other parties'"
     return [

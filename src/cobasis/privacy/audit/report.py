@@ -166,7 +166,7 @@ def _shares(effect: Effect) -> dict[str, float]:
 
 
 def first_of(effects: Sequence[Effect], *, task: str) -> str:
-    """Return the cheapest change that halves the largest share, and its price; empty for none."""
+    """Return the cheapest change that halves a largest share, and its price; empty for none."""
     if not effects[1:]:
         return ""
     now, before = effects[0], _shares(effects[0])
@@ -181,7 +181,7 @@ def first_of(effects: Sequence[Effect], *, task: str) -> str:
         if was >= max(before.values()) - _ALIKE and _shares(each)[share] <= was / 2
     ]
     if not found:
-        return "No single change that was tried halves the largest share."
+        return "No single change that was tried halves a largest share."
     points, after, share, change = min(found, key=lambda each: each[:2])
     worth = "no price was measured"
     if now.accuracy is not None and change.accuracy is not None:
