@@ -45,12 +45,10 @@ class TrainedModel:
     estimator: Estimator  # fitted on rows turned by the axes
 
     def predict(self, rows: Matrix) -> Labels:
-        predicted: Labels = self.estimator.predict(rows @ self.axes)
-        return predicted
+        return np.asarray(self.estimator.predict(rows @ self.axes))
 
     def scores(self, rows: Matrix, *, method: str) -> Labels:
-        scored: Labels = getattr(self.estimator, method)(rows @ self.axes)
-        return scored
+        return np.asarray(getattr(self.estimator, method)(rows @ self.axes))
 
     @property
     def n_bytes(self) -> int:
