@@ -116,17 +116,9 @@ def test_people_with_more_rows_than_agreed_are_refused_and_not_named(noisy):
 
 
 def test_what_leaves_is_said_with_the_whole_guarantee_in_one_line(noisy, make):
-    preview, so_far = (
-        noisy.ready().preview,
-        "releases so far {}, epsilon spent on these rows {} of 6",
-    )
-    for words in (
-        "epsilon 2, delta 1e-06, features and labels, one person (row) replaced by another",
-        "D = 6, radius 3 about the origin, basis haar",
-        "labels by randomised response, epsilon 1 more",
-        "ChaCha20",
-        so_far.format(0, 0),
-    ):
+    preview = noisy.ready().preview
+    so_far = "releases so far {}, epsilon spent on these rows {} of 6"
+    for words in (TERMS.statement(basis="haar"), so_far.format(0, 0)):
         assert words in preview.guarantee
     assert "3 numbers each with noise, and their column 'died' with some" in preview.leaves[0]
     noisy.send()

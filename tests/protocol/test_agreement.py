@@ -318,7 +318,8 @@ def test_what_the_manifest_says_is_json_with_the_unit_and_the_labels_price():
         (found["statement"], "epsilon 2, delta 1e-06, features only, one person (row) replaced by"),
         (found["statement"], "D = 2, radius 1 about the agreed centre, basis haar, labels public"),
         (other, "features and labels, one person (3 rows) replaced by the centre"),
-        (other, "D = 1.73205"),
+        (other, "D = 1.73205, radius 1 about the origin, basis public"),
+        (other, "(ChaCha20, "),
         (other, "labels by randomised response, epsilon 0.5 more"),
     ):
         assert words in said
