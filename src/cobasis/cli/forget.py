@@ -28,21 +28,18 @@ def forget(
     """
     path = alone(agreement)
     found = read_agreement(path).agreement
-    round_id = found.round_id
-
-    def ask(what: str) -> None:
-        question = f"This destroys {what}. Type the round's name ({round_id}) to go on"
-        consent(question, yes=yes, what=what, word=round_id)
-
-    if owner.who(found).role == "analyst":
-        asked = partial(ask, "all that parties sent")
-        time = forget_uploads(owner.analyst(path), early=early, ask=asked)
-        lines = [f"What parties sent in round '{round_id}' was destroyed on {time}."]
-    elif early:
+    round_id, analyst = found.round_id, owner.who(found).role == "analyst"
+    if early and not analyst:
         raise OptionError("leave out --early: it is the analyst's.")
+    what = "all that parties sent" if analyst else "its secret, span and return"
+    question = f"This destroys {what}. Type the round's name ({round_id}) to go on"
+    ask = partial(consent, question, yes=yes, what=what, word=round_id)
+    if analyst:
+        time = forget_uploads(owner.analyst(path), early=early, ask=ask)
+        lines = [f"What parties sent in round '{round_id}' was destroyed on {time}."]
     else:
         session = owner.party(path)
-        ask("its secret, span and return")
+        ask()
         time = forget_secret(session)
         lines = [f"'{session.name}' forgot round '{round_id}' on {time}."]
     owner.say(lines, command="forget", round=round_id, time=time)
