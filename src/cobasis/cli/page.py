@@ -1,6 +1,6 @@
 """``cobasis page``: the analyst's rounds in a browser on this machine."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -46,11 +46,7 @@ def page(
     if not folder.is_dir():
         raise OptionError(f"'{folder}' is no folder. Give the one where the agreements lie.")
     here = replace(keys, home=keys.folder().resolve())
-
-    def topics() -> Mapping[str, Callable[[], Topic]]:
-        return {path.stem: partial(_topic, here, path) for path in agreements(folder)}
-
-    Desk(topics).open()
+    Desk(lambda: {path.stem: partial(_topic, here, path) for path in agreements(folder)}).open()
 
 
 def _topic(keys: Home, path: Path) -> Topic:
