@@ -78,9 +78,8 @@ def _asked(mapping: TableMapping, each: ColumnFinding, *, unused: list[str]) -> 
 
 def _said(question: str, words: Sequence[str] = ()) -> str:
     while True:
-        said = str(
-            typer.prompt(f"{question} (empty: stop)", default="", show_default=False, err=True)
-        )
-        if not said.strip() or not words or said.strip() in words:
-            return said.strip()
+        told = typer.prompt(f"{question} (empty: stop)", default="", show_default=False, err=True)
+        said = str(told).strip()
+        if not said or not words or said in words:
+            return said
         aside(f"Write one of {listed(words)}.", lead="  ")
