@@ -106,7 +106,6 @@ def approve_audit(
 ) -> Approval:
     """Sign for an audited file; without another word until the deadline, or for 30 days."""
     about, time = audit.report.about, moment_text(now())
-    later = moment_text(now() + timedelta(days=30))
     made = Approval(
         agreement=agreement.digest().hex(),
         party=about["party"],
@@ -114,7 +113,7 @@ def approve_audit(
         exchange=about["exchange"],
         times=times,
         time=time,
-        expires=until or agreement.deadline or later,
+        expires=until or agreement.deadline or moment_text(now() + timedelta(days=30)),
         withdrawn=withdrawn,
         word=word,
         signature="0" * 128,
