@@ -141,8 +141,7 @@ def history(choice: Choice) -> Finding:
     else:
         added, gone = changes.added, changes.gone
         words = f"Since an earlier file of these rows {added:,} came and {gone:,} went."
-        least = min((each for each in (added, gone) if each), default=np.inf)
-        if least >= _SMALLEST_CHANGE:
+        if (least := changes.fewest) >= _SMALLEST_CHANGE:
             grade = "amber" if least < _SMALLEST_CHANGED_SHARE * n_rows else "green"
     return Finding("H4", grade, words, {**figures, "renamed": choice.renamed})
 

@@ -44,6 +44,11 @@ class Changes:
     added: int
     gone: int  # a row with one corrected cell is gone and added
 
+    @property
+    def fewest(self) -> float:
+        """How many came, or went, whichever are fewer; infinity where nothing changed."""
+        return min((each for each in (self.added, self.gone) if each), default=math.inf)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Charge:
@@ -284,11 +289,10 @@ def _refuse_difference(
             found += [values] if nearly or not named or found[0].same else []
         if before is None or not any(each.same for each in found):
             continue
-        moved = [count for each in found for count in (each.added, each.gone) if count]
-        problem = ""
-        if moved and min(moved) < sums.least:
+        fewest, problem = min(each.fewest for each in found), ""
+        if fewest < sums.least:
             problem = f"rows came, went or changed since, fewer than {sums.least:,}"
-        elif alike and not moved and _relabelled(before.data, sums.data):
+        elif alike and fewest == math.inf and _relabelled(before.data, sums.data):
             problem = "labels of the same rows changed since"
         elif {*before.participants} != {*sums.participants} and not sums.aggregate:
             problem = (
@@ -330,11 +334,7 @@ def _renamed(datasets: Sequence[Dataset], asked: Asked, old: npt.NDArray[np.bool
 def _changes(known: Sequence[Dataset], asked: Asked) -> Changes | None:
     """Compare a table with each earlier one; the fewest that came, or that went, tell most."""
     found = [compare(each.last, asked.rows) for each in reversed(known)]
-
-    def few(each: Changes) -> float:
-        return min((n for n in (each.added, each.gone) if n), default=math.inf)
-
-    return min(found, key=few, default=None)
+    return min(found, key=lambda each: each.fewest, default=None)
 
 
 def compare(before: Fingerprints, after: Fingerprints) -> Changes:
