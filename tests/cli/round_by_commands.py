@@ -25,7 +25,7 @@ from cobasis.protocol.enrolment import PublicIdentity
 from keys.quick import under_passphrase
 
 NAMES = ("east", "north", "south")
-_KEPT = tempfile.TemporaryDirectory(prefix="cobasis-keys-")  # to make each anew takes minutes
+KEPT = tempfile.TemporaryDirectory(prefix="cobasis-keys-")  # to make each anew takes minutes
 PUBS = "east.pub north.pub south.pub lab.pub"
 COLUMNS = ("patient", "a", "b", "c", "d", "sex", "sick")
 
@@ -130,7 +130,7 @@ class Typed:
     def keys(self, names=NAMES, officers=()):
         for words in (*names, *(f"{name} --approver" for name in officers), "lab --analyst"):
             name = words.split()[0]
-            home, kept = self.folder / f"home-{name}", Path(_KEPT.name, words)
+            home, kept = self.folder / f"home-{name}", Path(KEPT.name, words)
             if not kept.exists():
                 self(f"key new {words}", by=name)
                 shutil.copytree(home, kept)

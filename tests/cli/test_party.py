@@ -1,6 +1,5 @@
 """A party's commands as people type them: `send`, `accept`, `score`, `predict` and `export`."""
 
-import html
 import json
 import os
 import pty
@@ -206,9 +205,8 @@ def test_a_map_before_the_basis_is_signed_and_leads_to_predictions_reasons_and_a
     assert "EVERY RECORD, nearly" in shown
     cobasis.tables()
     cobasis("audit icu.toml north.csv -o audit.html")
-    audit = html.unescape(Path("audit.html").read_text())
-    for words in ("columns behind the map", "of the map become 12", "through the map 'mixed' and"):
-        assert words in audit
+    for words in ("columns behind the map", "numbers of the map become 12", "through the map"):
+        assert words in Path("audit.html").read_text()
     cobasis.send()
     cobasis.run()
     cobasis.accept()

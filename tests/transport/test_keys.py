@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from cli import round_by_commands
 from cobasis.errors import RequestError, RevokedError
 from cobasis.transport.client import Remote
 from transport.serving import World
@@ -42,7 +43,9 @@ def test_a_server_goes_on_under_an_analysts_newer_key_and_tells_a_revoked_key_no
 
 
 def test_rounds_of_one_name_with_parties_of_the_same_names_do_not_mix(tmp_path, monkeypatch):
-    one, two = (World(tmp_path / name, monkeypatch) for name in ("one", "two"))
+    one = World(tmp_path / "one", monkeypatch)
+    monkeypatch.setattr(round_by_commands.KEPT, "name", tmp_path)  # of keys of another north
+    two = World(tmp_path / "two", monkeypatch)
     (one.lab / "icu-2.toml").write_bytes((two.root / "icu.toml").read_bytes())
     for worker in (one.worker(), replace(one.worker(), identity=two.identity("lab"))):
         worker.step()
