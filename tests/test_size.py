@@ -36,11 +36,11 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "report": (810, 650, 6),
     "statistics": (1_870, 1_420, 10),
     "tables": (810, 660, 4),
-    "transport": (1_900, 1_490, 11),
+    "transport": (1_910, 1_500, 11),
     "vault": (980, 730, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 31_010,
+    "tests": 31_000,
     "experiments and benchmarks": 10_900,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

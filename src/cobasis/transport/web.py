@@ -18,6 +18,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from cobasis.disk.lock import Lock
 from cobasis.errors import CobasisError
 from cobasis.transport.inbox import log_to_stderr
 from cobasis.transport.index import alone
@@ -53,6 +54,8 @@ class _Line(H11Protocol):
 
 
 class WebServer(uvicorn.Server):
+    held: Lock | None = None  # let go when nobody new is taken in: who begins next need not wait
+
     def answer(self) -> None:
         with suppress(KeyboardInterrupt):
             self.run(sockets=[self.config.bind_socket()])
@@ -69,6 +72,8 @@ class WebServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._accepting.cancel()
+        if self.held is not None:
+            self.held.release()
         await super().shutdown(sockets)
 
     async def _accept(self, listening: socket.socket) -> None:
@@ -132,8 +137,9 @@ def _answer(folder: str, host: str, port: str, certificate: str, key: str, *besi
         **PLAIN,
     )
     try:
-        with held:
-            WebServer(config).answer()
+        server = WebServer(config)
+        server.held = held
+        server.answer()
     except (OSError, OverflowError) as error:  # such as a key of another certificate; a port
         sys.exit(f"{host}:{port} with '{certificate}' and '{key}': {error}")
 
