@@ -209,6 +209,7 @@ def test_a_map_before_the_basis_is_signed_and_leads_to_predictions_reasons_and_a
         assert words in Path("audit.html").read_text()
     cobasis.send()
     cobasis.run()
+    assert "go through the agreed map" in Path("icu.card.html").read_text()
     cobasis.accept()
     cobasis("predict icu.toml north.csv -o out.csv --explain")
     found = pl.read_csv("out.csv")

@@ -200,7 +200,7 @@ def test_auto_shows_two_sizes_with_bits_and_price_and_takes_the_smaller(cobasis,
     """Eight numbers of unknown range and two categories: 12 columns that 76 bits tell apart."""
     line = f"agreement new icu.toml --numbers a,b,c,d,e,f,g,h --precision {how} --task regression"
     words = "--category sex=f,m --category ward=icu,hall,other --n-components auto"
-    told = cobasis.said(f"{line} {words}")
+    told = cobasis.said(f"{line} {words}", f"Taken: {size}.")
     bits = {"fp64": 53, "fp16": 11}.get(how, 8)
     for each in {size, 8}:
         assert f"{each} of 12 numbers carry {each * bits} bits, and 76 tell a record" in told
