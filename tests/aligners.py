@@ -73,8 +73,6 @@ def apart_but_for_a_rotation(first, second):
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One aligner and its claims."""
-
     name: str
     method: type
     options: dict = field(default_factory=dict)  # of the method; a function is of n_components

@@ -37,7 +37,6 @@ def size_of(path):
 
 
 def sizes(*folders, by=lambda _: "in all"):
-    """Add up the files of some folders."""
     found = {}
     for folder in folders:
         for path in sorted(folder.rglob("*.py")):
@@ -51,14 +50,12 @@ def package_of(path):
 
 
 def whole():
-    """Return the sizes of the three parts of the house."""
     parts = {"src": (SOURCE,), "tests": (ROOT / "tests",)}
     parts["experiments and benchmarks"] = (ROOT / "experiments", ROOT / "benchmarks")
     return {name: sizes(*folders)["in all"] for name, folders in parts.items()}
 
 
 def table():
-    """Yield the lines of a table for people."""
     yield "".join(f"{word:>11}" for word in WORDS)
     rows = [*sorted(sizes(SOURCE, by=package_of).items()), *whole().items()]
     for name, size in rows:

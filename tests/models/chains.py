@@ -49,7 +49,6 @@ def principal_axes(rows):
 
 
 def quicken(name, monkeypatch):
-    """Leave a family one setting to try, and few rounds."""
     monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 30)
     row, few = FAMILIES[name], {"mlp": {"tol": [1e-3]}, "boosted_trees": {"max_iter": [10]}}
     if name in few:

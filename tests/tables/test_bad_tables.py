@@ -167,8 +167,6 @@ def semicolons(first, last):
 
 
 def tenth(change):
-    """A text whose tenth line alone is bad."""
-
     def changed(text):
         lines = text.splitlines()
         return "\n".join([*lines[:9], change(lines[9]), *lines[10:]])

@@ -51,7 +51,6 @@ def haar_basis(n_features, n_components, *, number=0):
 
 
 def anchor(kind, n_rows, n_features, *, number=0, **public):
-    """Return A as rows."""
     shape = {"n_rows": n_rows, "n_features": n_features}
     return make_anchor(kind, number=3000 + number, **shape, **public).apply(np.eye(n_features))
 

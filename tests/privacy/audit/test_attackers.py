@@ -1,10 +1,13 @@
 """P1 to P4: what is rebuilt and linked, held against what has to come out."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
+from cobasis.privacy.attacks.scores import Share
+from cobasis.privacy.audit import attackers
 from cobasis.privacy.audit.attackers import acquainted, colluded, curious, guessed, linkage, linked
 from cobasis.privacy.sensitivity import clip_rows
 from privacy.attacks.constructions import cancer, digits, subject
@@ -65,6 +68,12 @@ def test_a_list_and_what_is_known_are_moved_into_the_agreed_ball():
         for each in (upload, replace(upload, rows=ROWS, clipped=clipped))
     )
     assert known == true
+
+
+def test_what_one_search_finds_by_luck_is_not_told(monkeypatch):
+    luck = Mock(side_effect=[(None, Share(value=each, chance=0)) for each in (0.3, 0.9, 0.8)])
+    monkeypatch.setattr(attackers, "_of_halves", luck)
+    assert guessed(UPLOAD, seed=1, quick=True)[1].value == 0.8
 
 
 def test_p2_links_people_with_nobodys_help_and_nobody_in_rows_that_have_nothing_in_common():
