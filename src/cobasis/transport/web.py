@@ -1,6 +1,6 @@
 """The half that the world reaches, as a process of its own: it imports nothing that opens a seal.
 
-Of a crowd, most wait outside: a line that is open costs a tenth of a megabyte, and up to three
+Of a crowd, most wait outside: an open line costs a tenth of a megabyte, and up to three tenths
 while a file comes over it; in the system's queue it costs next to nothing.
 """
 
@@ -24,7 +24,7 @@ from cobasis.transport.inbox import log_to_stderr
 from cobasis.transport.index import alone
 from cobasis.transport.server import Server
 
-_PLACES, _SECOND, _SECONDS, _LEAST, _QUEUE = 64, 1.0, 5, 2**16, 2048
+_PLACES, _SECOND, _SECONDS, _LEAST, _QUEUE = 48, 1.0, 5, 2**16, 2048
 """So many lines are new at a time: until they end, bring less than so many bytes in a second, or
 are so many seconds old. So many wait outside; whoever comes then tries again."""
 
