@@ -139,7 +139,7 @@ class Server:
         return JSONResponse({"statements": await run_sync(read)})
 
     async def begin(self, request: Request) -> Response:
-        visit, headers = await self._visit(request), request.headers
+        visit, headers = await run_sync(self._visit, request), request.headers
         sent = visit.sent(digest_in(headers.get("repr-digest", "")))
         length = whole_number(headers.get("upload-length"), field="Upload-Length")
         most = most_bytes(visit.round.agreement, party=visit.party, what=visit.what)
@@ -154,7 +154,7 @@ class Server:
         return _told(state, status=201, location=f"{request.url.path.rstrip('/')}/{sent.digest}")
 
     async def upload(self, request: Request) -> Response:
-        visit = await self._visit(request)
+        visit = await run_sync(self._visit, request)
         sent, inbox = visit.sent(request.path_params["digest"]), self._uploads(visit)
         if not re.fullmatch(DIGEST, sent.digest):
             raise nobody()
@@ -166,7 +166,7 @@ class Server:
         return _told(state, status=200, whole=visit.method == "GET")
 
     async def fetch(self, request: Request) -> Response:
-        visit = await self._visit(request)
+        visit = await run_sync(self._visit, request)
         return await self._when(request, lambda: visit.round.out(visit.what, party=visit.party))
 
     async def pass_on(self, request: Request) -> Response:
@@ -197,9 +197,9 @@ class Server:
                 return Response(status_code=304 if tag else 202, headers={"retry-after": "5"})
             await asyncio.sleep(_LOOK_SECONDS)
 
-    async def _visit(self, request: Request) -> _Visit:
+    def _visit(self, request: Request) -> _Visit:
         """Return who asks about which round; one answer for all who may not."""
-        served = await run_sync(self._index.round, request.path_params["round"])
+        served = self._index.round(request.path_params["round"])
         if served is None:
             raise nobody()
         path = bytes(request.scope["raw_path"]).decode("ascii", "replace")
@@ -215,8 +215,7 @@ class Server:
         what, method = request.path_params["what"], other or request.method
         if method == "POST" and "digest" in request.path_params:
             raise RequestError("a file that was begun takes PATCH.", status=405)
-        brings = method in {"PATCH", "POST"}
-        await run_sync(lambda: served.refuse_revoked(party=party, brings=brings))
+        served.refuse_revoked(party=party, brings=method in {"PATCH", "POST"})
         return _Visit(round=served, party=party, what=what, method=method)
 
     def _uploads(self, visit: _Visit) -> Uploads:
