@@ -61,7 +61,10 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
             encoding = "cp1252"  # with it, Latin-1
     text = head.decode(encoding, errors="ignore").removeprefix("\ufeff")
     if "\0" in text:
-        raise TableError(f"{what} is in no letters that are read. Save it as CSV in UTF-8.")
+        raise TableError(
+            f"{what} is not plain text: it has bytes of zero, as spreadsheets, archives and UTF-16 "
+            "have. Save it as CSV in UTF-8; nothing of it was used."
+        )
     lines = text.splitlines()[: None if len(head) < _SAMPLE else -1]
     by = {each: [row for row in csv.reader(lines, delimiter=each) if row] for each in SEPARATORS}
     found = [each for each, rows in by.items() if rows and len(rows[0]) > 1]
@@ -113,21 +116,27 @@ def _refuse_ragged(path: Path, dialect: Dialect, *, what: str) -> None:
     # only there polars ends a line; a carriage return by itself is an error of csv's then
     with path.open(newline="\n", encoding=dialect.encoding, errors="replace") as file:
         csv.field_size_limit(2**31 - 1)  # a cell may be longer than the module's 131,072
-        rows, problem = csv.reader(file, delimiter=dialect.separator), ""
+        rows, problem, line = csv.reader(file, delimiter=dialect.separator), "", 1
         try:
             width = len(next(filter(None, rows), []))
+            line = rows.line_num + 1
             for row in rows:
                 if any(row) and len(row) != width:
                     problem = "has another number of fields than the first"
+                    if rows.line_num > line:
+                        problem += (
+                            f", and ends in line {rows.line_num}, as where a quote is not closed"
+                        )
                 elif not any(row) and width > 1:
                     problem = "is empty"
                 if problem:
                     break
+                line = rows.line_num + 1
         except csv.Error:
             problem = "has a carriage return by itself, which ends a line to some programs alone"
         if problem:
             raise TableError(
-                f"{what} cannot be read: line {rows.line_num} {problem}. Correct the file; "
+                f"{what} cannot be read: line {line} {problem}. Correct the file; "
                 "nothing of it was used."
             )
 
