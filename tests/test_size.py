@@ -35,7 +35,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "protocol": (7_290, 5_040, 31),
     "report": (810, 650, 6),
     "statistics": (1_870, 1_420, 10),
-    "tables": (810, 660, 4),
+    "tables": (820, 660, 4),
     "transport": (1_910, 1_500, 11),
     "vault": (980, 730, 5),
 }
