@@ -18,11 +18,9 @@ UNWANTED = re.compile(r"print|np\.random\.(?!default_rng).*")
 """Calls that no module of the package makes."""
 
 
+@cache
 def nodes(path: Path):
-    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-
-
-source = cache(lambda path: tuple(nodes(path)))
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def functions(path: Path):
@@ -64,7 +62,7 @@ def test_the_package_neither_prints_nor_asserts_nor_draws_from_global_state():
     wrong = [
         (relative(path), node.lineno)
         for path in SOURCE.rglob("*.py")
-        for node in source(path)
+        for node in nodes(path)
         if isinstance(node, ast.Assert)
         or (isinstance(node, ast.Call) and UNWANTED.fullmatch(ast.unparse(node.func)))
     ]
@@ -99,7 +97,7 @@ def test_from_the_protocol_downward_nothing_opens_a_file(layer):
     paths = [*(SOURCE / layer).rglob("*.py")]
     assert paths
     for path in paths:
-        calls = [ast.unparse(each.func) for each in source(path) if isinstance(each, ast.Call)]
+        calls = [ast.unparse(each.func) for each in nodes(path) if isinstance(each, ast.Call)]
         assert [name for name in calls if opens.match(name)] == []
 
 
@@ -132,11 +130,11 @@ def test_nothing_outside_the_disk_layer_writes_renames_deletes_syncs_or_locks():
         (relative(path), node.lineno, ast.unparse(node.func))
         for path in SOURCE.rglob("*.py")
         if path.parent.name != "disk"
-        for node in source(path)
+        for node in nodes(path)
         if isinstance(node, ast.Call) and changes_a_disk(node)
     ]
     assert wrong == []
-    disk = [node for path in (SOURCE / "disk").glob("*.py") for node in source(path)]
+    disk = [node for path in (SOURCE / "disk").glob("*.py") for node in nodes(path)]
     assert any(changes_a_disk(node) for node in disk if isinstance(node, ast.Call))
 
 
@@ -170,7 +168,7 @@ def test_a_module_that_only_a_sibling_imports_is_part_of_it():
     for module in COMMANDS.values():
         importers[f"cli.{module}"].add(("cli", "main"))
     for path, mine in parts.items():
-        for node in source(path):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cobasis."):
                 module = node.module.removeprefix("cobasis.")
                 for name in {module, *(f"{module}.{each.name}" for each in node.names)}:
