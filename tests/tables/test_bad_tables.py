@@ -195,7 +195,7 @@ UNREADABLE = {  # what a CSV file's text, or a Parquet file's bytes, become
     "thousands alone": (semicolons("1.234", "1.235"), "like 1.234"),
     "mixed marks far down": (semicolons("99.5", "1,5"), "comma, and others with a decimal point"),
     "empty": (lambda _: "", "cannot be read to its end"),
-    "UTF-16": (lambda text: text.encode("utf-16"), "is not plain text"),
+    "UTF-16": (lambda text: text.encode("utf-16"), "looks like a sheet, an archive or UTF-16"),
     "a line for Excel": (lambda text: f"sep=;\n{text.replace(',', ';')}", "line 2 has another"),
     "a quote not closed": (tenth(lambda line: f'"{line}'), "line 10 .*, and ends in line [0-9]+,"),
     "no letter of Windows": (lambda _: b"a,b\n\x81,2\n", "letters cannot be told"),

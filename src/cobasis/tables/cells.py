@@ -62,8 +62,7 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
     text = head.decode(encoding, errors="ignore").removeprefix("\ufeff")
     if "\0" in text:
         raise TableError(
-            f"{what} is not plain text: it has bytes of zero, as spreadsheets, archives and UTF-16 "
-            "have. Save it as CSV in UTF-8; nothing of it was used."
+            f"{what} looks like a sheet, an archive or UTF-16. Save it as CSV in UTF-8."
         )
     lines = text.splitlines()[: None if len(head) < _SAMPLE else -1]
     by = {each: [row for row in csv.reader(lines, delimiter=each) if row] for each in SEPARATORS}
@@ -116,27 +115,25 @@ def _refuse_ragged(path: Path, dialect: Dialect, *, what: str) -> None:
     # only there polars ends a line; a carriage return by itself is an error of csv's then
     with path.open(newline="\n", encoding=dialect.encoding, errors="replace") as file:
         csv.field_size_limit(2**31 - 1)  # a cell may be longer than the module's 131,072
-        rows, problem, line = csv.reader(file, delimiter=dialect.separator), "", 1
+        rows, problem = csv.reader(file, delimiter=dialect.separator), ""
+        width = ended = 0
         try:
-            width = len(next(filter(None, rows), []))
-            line = rows.line_num + 1
             for row in rows:
+                width = width or len(row)
                 if any(row) and len(row) != width:
                     problem = "has another number of fields than the first"
-                    if rows.line_num > line:
-                        problem += (
-                            f", and ends in line {rows.line_num}, as where a quote is not closed"
-                        )
                 elif not any(row) and width > 1:
                     problem = "is empty"
                 if problem:
                     break
-                line = rows.line_num + 1
+                ended = rows.line_num
         except csv.Error:
             problem = "has a carriage return by itself, which ends a line to some programs alone"
         if problem:
+            if rows.line_num > ended + 1:
+                problem += f", and ends in line {rows.line_num}, as where a quote is not closed"
             raise TableError(
-                f"{what} cannot be read: line {line} {problem}. Correct the file; "
+                f"{what} cannot be read: line {ended + 1} {problem}. Correct the file; "
                 "nothing of it was used."
             )
 

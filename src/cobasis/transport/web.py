@@ -117,8 +117,7 @@ def _end_with_worker() -> None:
 def _answer(folder: str, host: str, port: str, certificate: str, key: str, *beside: str) -> None:
     """Answer requests until the process is ended; beside a worker, also when that one is."""
     log_to_stderr()
-    # pieces of 128 KiB cost a fifth less work than of 32; asyncio's own buffers for TLS would hold
-    # more than half a megabyte for each line, and so many lines are new at a time
+    # pieces of 128 KiB cost a fifth less work than of 32; of asyncio's own 256, more memory
     sslproto.SSLProtocol.max_size = 2**17
     h11_impl.HIGH_WATER_LIMIT = 2**18  # type: ignore[attr-defined]
     constants.FLOW_CONTROL_HIGH_WATER_SSL_READ = 128  # type: ignore[misc]  # KiB
