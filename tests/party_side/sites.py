@@ -168,7 +168,7 @@ class Consortium:
 
     def return_file(self, returned, *, to=None, upload=None, lines=(), created=None):
         name, agreement = returned.party, self.agreement
-        upload = upload or self.session(name).vault.upload_of(agreement).entry.upload
+        upload = upload or self.session(name).vault.upload_of(agreement)[1].upload
         told = {"agreement": agreement, "sender": "lab", "upload": upload, "lines": lines}
         enclosed = enclose_return(self.carded(returned), **told)
         path = to or self.folder(name) / f"{name}.return"

@@ -61,7 +61,7 @@ def test_no_marked_value_is_in_any_byte_that_leaves_or_that_is_kept(marked, capf
         left[to] = bundle.manifest.encoded() + bundle.parts["upload.safetensors"].read_bytes()
     told = capfd.readouterr()
     for name in NAMES:
-        basis = site.session(name).vault.upload_of(site.agreement).dataset.basis
+        basis = site.session(name).vault.upload_of(site.agreement)[0].basis
         marks = canaries(site, name, basis=basis)
         row = gathered(open_rows(site.session(name), site.table(name)).table)[7]
         assert len(hits(b"x" + row.tobytes(), marks)) >= len(NUMBERS)  # the search would find it

@@ -56,19 +56,19 @@ def test_people_who_were_held_back_are_scored_though_others_have_the_same_values
 def test_a_model_goes_with_the_basis_of_the_upload_that_it_was_made_for(returns):
     site, made = returns
     session, folder = site.session("north"), site.folder("north")
-    sent = session.vault.upload_of(site.agreement)
+    first, sent = session.vault.upload_of(site.agreement)
     frame(77).write_csv(folder / "other.csv")
     site.send(table=folder / "other.csv", to=folder / "not-sent.upload")
-    last = session.vault.upload_of(site.agreement)
-    assert last.dataset.name != sent.dataset.name
+    last, _ = session.vault.upload_of(site.agreement)
+    assert last.name != first.name
     with pytest.raises(ForeignBundleError, match="none that its vault has made"):
         accept(site.session("south"), site.return_file(made["south"], upload="0" * 64))
-    returned = site.return_file(made["north"], upload=sent.entry.upload)
+    returned = site.return_file(made["north"], upload=sent.upload)
     with pytest.raises(ForeignBundleError, match="of kind 'return', and kind 'consensus'"):
         adopt(session, returned)
     accept(session, returned)
     used, rows = usable(session).dataset, np.eye(8)
-    assert np.array_equal(used.basis.project(rows), sent.dataset.basis.project(rows))
+    assert np.array_equal(used.basis.project(rows), first.basis.project(rows))
 
 
 def test_an_old_return_does_not_take_the_place_of_a_newer_one(returns):

@@ -32,7 +32,7 @@ def sent_by(site, **options):
 
 
 def basis_of(site):
-    return site.session("north").vault.upload_of(site.agreement).dataset.basis
+    return site.session("north").vault.upload_of(site.agreement)[0].basis
 
 
 def distances(one, two):

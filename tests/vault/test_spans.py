@@ -100,8 +100,8 @@ def test_forcing_needs_a_reason_and_two_people():
 
 def test_rows_of_two_spans_in_one_table_are_refused(used):
     upload(used, table(seed=1), agreement=agree("icu-2027"), seed=1)
-    found = used.upload_of(agree("icu-2027"))
-    assert np.array_equal(basis_columns(found.dataset.basis), basis_columns(made_basis(1)))
+    dataset, _ = used.upload_of(agree("icu-2027"))
+    assert np.array_equal(basis_columns(dataset.basis), basis_columns(made_basis(1)))
     told = {(each.upload, each.n_rows, each.basis) for each in used.history()}
     assert told == {(DIGEST, 30, "svd")}
     with pytest.raises(SpanReuseError, match=r"in round 'icu-2026', 'icu-2027', through"):

@@ -89,7 +89,7 @@ def test_what_a_vault_gives_out_shows_nothing_and_is_not_pickled(vault):
     record.join(SECRET)
     record.accept(returned())
     held = (vault, vault._records, dataset, dataset.basis, choice, choice.asked, choice.key, record)
-    held += (record.secret(), record.accepted(), vault.upload_of(agree()))
+    held += (record.secret(), record.accepted())
     for each in (*held, vault._records.get(f"datasets/{dataset.name}")):
         assert repr(each) == f"<{type(each).__name__}, hidden>"
         with pytest.raises(SecretError):

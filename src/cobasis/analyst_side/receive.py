@@ -6,7 +6,6 @@ blocks no other; what is received again changes nothing.
 """
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -67,10 +66,7 @@ class FileVerdict:
 
 def receive(session: AnalystSession, paths: Iterable[Path]) -> tuple[FileVerdict, ...]:
     """Take in whatever came; with the last signature the agreement is sealed, and not before."""
-    kinds = dict[Path, str | None].fromkeys(_files(paths, session.path))
-    for path in kinds:
-        with suppress(DiskError):  # said when it is taken
-            kinds[path] = plain_kind(path)
+    kinds = {path: plain_kind(path) for path in _files(paths, session.path)}
     with session.at_work():
         session.require_kept()
         verdicts = _signatures(session, kinds)

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -33,7 +34,7 @@ from cobasis.disk.whole import (
     refuse_changed,
     stamp_of,
 )
-from cobasis.errors import SealError, SignatureError
+from cobasis.errors import DiskError, SealError, SignatureError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 
 MAX_BYTES = 2**34
@@ -233,8 +234,9 @@ def inspect_bundle(
 
 
 def plain_kind(path: Path) -> str | None:
-    """Return what a file of ours is that was never sealed; None where it is none of those."""
-    with opened(path) as (stream, _):
+    """Return what a file of ours is that was never sealed; None of others, and where none is."""
+    start = ""
+    with suppress(DiskError), opened(path) as (stream, _):
         start = stream.read(_START).decode("utf-8", errors="replace")
     if start.startswith("{") and (told := _FORMAT.search(start)):
         return told[1] if told[1] in PLAIN else None

@@ -1,6 +1,6 @@
 """``cobasis accept``: whatever came to a party, each by what is in it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import typer
 
 from cobasis.algorithms.certificate import CAVEAT
 from cobasis.bundle.agreement_file import stem_of
+from cobasis.bundle.envelope import plain_kind
 from cobasis.cli.options import Files, Owner, about, agreed, grouped, progress
 from cobasis.cli.predict import scores_in_words
 from cobasis.cli.status import Step, standing
@@ -47,10 +48,12 @@ def accept(owner: Owner, words: Files = None) -> None:
     takers = {"news": _take_news, "span": _take_span, "return": _take_return}
     told: dict[str, Any] = {}
     lines: list[str] = []
-    found, refused = _looked_at(session, (each for each in here if each not in passed))
-    for path in sorted(found, key=lambda each: found[each] != "news"):  # who is revoked, first
+    refused: dict[Path, CobasisError] = {}
+    new = (path for path in here if path not in passed)
+    for path in sorted(new, key=lambda each: plain_kind(each) != "news"):  # who is revoked, first
         try:
-            told[found[path]], said = takers[found[path]](session, path)
+            kind = accepting.look_at(session, path)
+            told[kind], said = takers[kind](session, path)
             lines += said
         except CobasisError as error:
             refused[path] = error
@@ -72,20 +75,6 @@ def accept(owner: Owner, words: Files = None) -> None:
         typer.echo(safe(f"Refused {path.name}: {type(why).__name__}: {why}"), err=True)
     for why in refused.values():
         raise typer.Exit(why.exit_code)
-
-
-def _looked_at(
-    session: PartySession, paths: Iterable[Path]
-) -> tuple[dict[Path, str], dict[Path, CobasisError]]:
-    """Return what files are, and why others are nothing for this party."""
-    found: dict[Path, str] = {}
-    refused: dict[Path, CobasisError] = {}
-    for path in paths:
-        try:
-            found[path] = accepting.look_at(session, path)
-        except CobasisError as error:
-            refused[path] = error
-    return found, refused
 
 
 def _take_news(session: PartySession, path: Path) -> tuple[object, list[str]]:

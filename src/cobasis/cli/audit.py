@@ -1,7 +1,7 @@
 """``cobasis audit`` and ``plan``: measured at a party, before anything is made or agreed."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -111,9 +111,7 @@ def plan(
     with progress() as report:
         found = priced(terms, data, mapping=mapped.read(), public=public, report=report)
     metric = {"classification": "accuracy", "regression": "r2"}.get(terms.task, "")
-    told = picked(found, "n_rows", "n_sampled", "told")
-    told["effects"] = [asdict(each) for each in found.effects]
-    told["releases"] = [asdict(each) for each in found.releases]
+    told = picked(found, "n_rows", "n_sampled", "told", "effects", "releases")
     notes = [line for each in found.told for line in wrapped(each, lead="- ")]
     said = [*_priced(found, task=terms.task), *notes]
     screen.say(said, command="plan", round=terms.round_id, metric=metric, **told)

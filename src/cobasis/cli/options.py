@@ -6,7 +6,7 @@ import signal
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -256,7 +256,7 @@ def agreed(words: list[Path] | None) -> tuple[Path, list[Path]]:
     words = words or []
     if words and words[0].suffix == ".toml":
         return words[0], words[1:]
-    names = {path.name for path in Path().glob("*.toml") if _is_agreement(path)}
+    names = {path.name for path in Path().glob("*.toml") if plain_kind(path) == "agreement"}
     found = sorted(x for x in names if x.replace(".sealed.toml", ".toml") not in names - {x})
     if len(found) == 1:
         return Path(found[0]), words
@@ -281,12 +281,6 @@ def the_one(words: list[Path], *, what: str) -> Path:
         return words[0]
     given = ", ".join(map(str, words)) or "nothing"
     raise OptionError(f"this command takes {what}, and was given {given}. Name exactly one.")
-
-
-def _is_agreement(path: Path) -> bool:
-    with suppress(DiskError):
-        return plain_kind(path) == "agreement"
-    return False
 
 
 class Ask(NamedTuple):

@@ -30,10 +30,7 @@ from cobasis.transport.inbox import agreements
 
 
 @grouped
-def page(
-    keys: Home,
-    folder: Folder = Path(),
-) -> None:
+def page(keys: Home, folder: Folder = Path()) -> None:
     """Show all rounds in a folder in a browser on this machine, with buttons, until Ctrl-C.
 
     It listens on 127.0.0.1 alone. Each button runs the command of its name; those that change

@@ -14,16 +14,7 @@ from cobasis.analyst_side.run import RunResult
 from cobasis.analyst_side.run import run as end
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import stem_of
-from cobasis.cli.options import (
-    AgreementFile,
-    Owner,
-    Yes,
-    agreed,
-    alone,
-    consent,
-    grouped,
-    progress,
-)
+from cobasis.cli.options import AgreementFile, Owner, Yes, agreed, alone, consent, grouped, progress
 from cobasis.cli.words import listed, picked, wrapped
 from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError, WaitingError

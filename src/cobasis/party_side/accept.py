@@ -273,7 +273,7 @@ def _upload_of(session: PartySession, upload: object) -> UploadEntry:
     for sent in map(session.digests_sent, session.exchanges):
         upload = sent[-1] if agreement.sums and upload in sent else upload  # of the same words
     if isinstance(upload, str) and (found := session.vault.upload_of(agreement, upload=upload)):
-        return found.entry
+        return found[1]
     raise ForeignBundleError(
         f"this return to party '{session.name}' was made for the upload {str(upload)[:16]}, which "
         f"is none that its vault has made in round '{agreement.round_id}', so no basis goes with "

@@ -103,7 +103,7 @@ def usable(session: PartySession, *, model: Which = "local", step: bool = False)
             "and no estimate yet. Type 'cobasis send' for the next, until the last has come back."
         )
     return Usable(
-        dataset=uploaded.dataset,
+        dataset=uploaded[0],
         change_of_basis=found.change_of_basis,
         of=found.model_sha256,
         model=common if kept is None else model_in(kept, agreement, n_inputs=width),

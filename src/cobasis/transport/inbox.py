@@ -26,13 +26,7 @@ from cobasis.bundle.agreement_file import (
     sealed_path,
     stem_of,
 )
-from cobasis.disk.whole import (
-    PART,
-    Stamp,
-    remove_tree,
-    stamp_of,
-    write_whole,
-)
+from cobasis.disk.whole import PART, Stamp, remove_tree, stamp_of, write_whole
 from cobasis.errors import CobasisError, DiskError, RequestError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity

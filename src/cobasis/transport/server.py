@@ -27,15 +27,7 @@ from starlette.routing import Route
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import known_digest, read_whole
 from cobasis.errors import AnotherRunError, ClockError, CobasisError, DiskError, RequestError
-from cobasis.transport.inbox import (
-    DIGEST,
-    LOG,
-    STATEMENT,
-    STATEMENTS,
-    Sent,
-    Served,
-    most_bytes,
-)
+from cobasis.transport.inbox import DIGEST, LOG, STATEMENT, STATEMENTS, Sent, Served, most_bytes
 from cobasis.transport.index import Index, State, Uploads
 from cobasis.transport.mailbox import SLOTS, Mailbox
 from cobasis.transport.wire import (

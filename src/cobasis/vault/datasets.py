@@ -123,12 +123,6 @@ class Dataset(Hidden):
         )
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Uploaded(Hidden):
-    dataset: Dataset
-    entry: UploadEntry
-
-
 _HISTORY = TypeAdapter(tuple[UploadEntry, ...])
 
 

@@ -25,7 +25,6 @@ from cobasis.vault.datasets import (
     Choice,
     Dataset,
     Fingerprints,
-    Uploaded,
     UploadEntry,
     choose_span,
     load_datasets,
@@ -192,10 +191,13 @@ class Vault(Hidden):
                     lines[number] = replace(lines[number], upload=digest)
                     save_dataset(replace(dataset, history=tuple(lines.values())), self._records)
 
-    def upload_of(self, agreement: Agreement, *, upload: str | None = None) -> Uploaded | None:
+    def upload_of(
+        self, agreement: Agreement, *, upload: str | None = None
+    ) -> tuple[Dataset, UploadEntry] | None:
+        """Return a round's last upload, or a certain one, behind the data set that it is of."""
         digest = agreement.digest().hex()
         found = [
-            Uploaded(dataset=dataset, entry=entry)
+            (dataset, entry)
             for dataset in self.datasets()
             for entry in dataset.history
             if EXCHANGES[entry.message].trains
@@ -203,7 +205,7 @@ class Vault(Hidden):
             and entry.upload
             and upload in {None, entry.upload}
         ]
-        return max(found, key=lambda each: each.entry.number, default=None)
+        return max(found, key=lambda each: each[1].number, default=None)
 
     def datasets(self) -> tuple[Dataset, ...]:
         return load_datasets(self._records)
