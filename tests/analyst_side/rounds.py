@@ -13,8 +13,9 @@ from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.agreement_file import read_agreement, seal, sealed_path
 from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.envelope import open_bundle
-from cobasis.bundle.messages import Enclosed, consensus_in, enclose, enclose_upload, return_in
+from cobasis.bundle.messages import Enclosed, consensus_in, enclose, return_in
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.bundle.uploads import open_payload
 from cobasis.protocol.exchanges import exchanges
 from cobasis.protocol.news import News
 from cobasis.protocol.signatures import sign_agreement, sign_span
@@ -117,7 +118,7 @@ class RealRound:
             sign = self.identities[name].sign
             lines = (sign_span(consensus, self.agreement, party=name, sign=sign),)
         payload = self.payload(name, consensus=consensus)
-        draft, parts = enclose_upload(payload, agreement=self.agreement)
+        draft, parts = enclose(open_payload(payload), agreement=self.agreement, sender=name)
         enclosed = Enclosed({**draft, "lines": lines or ()}, parts)
         path = self._sent(enclosed, file or f"{name}.upload", signer or name, created=created)
         payload.unlink()

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from bundle.payloads import sealed
-from cobasis.bundle.messages import Enclosed, enclose_upload, upload_in
+from cobasis.bundle.messages import Enclosed, enclose, upload_in
 from cobasis.bundle.uploads import open_payload
 from cobasis.errors import AgreementError, AuditBlockedError, ForeignBundleError
 from cobasis.party_side.preview import NONE
@@ -141,7 +141,8 @@ def test_an_upload_that_claims_another_guarantee_is_refused(make, claim):
     site = make(**({} if "nobody" in claim else NOISY))
     site.joined()
     opened = site.opened("north", site.send().path)
-    enclosed = enclose_upload(opened.parts["upload.safetensors"], agreement=site.agreement)
+    payload = upload_in(opened, agreement=site.agreement)
+    enclosed = enclose(payload, agreement=site.agreement, sender="north")
     path = site.folder("lab") / "north.upload"
     claimed = {**enclosed.draft, "dp": CLAIMS[claim](enclosed.draft["dp"])}
     enclosed = Enclosed(claimed, enclosed.parts)

@@ -23,7 +23,7 @@ from cobasis.models.chain import Chain
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.agreement import Agreement, Digest
 from cobasis.protocol.card import ModelCard
-from cobasis.protocol.exchanges import Exchange
+from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import ConsensusSpan, MaskedSums, Message, Return, SpanProposal
 from cobasis.protocol.signatures import SpanLine
 
@@ -193,13 +193,20 @@ def enclose(
     *,
     agreement: Agreement,
     sender: str,
-    kind: Kind | None = None,
     told: Mapping[str, Any] = MappingProxyType({}),
     parts: Mapping[str, Path | bytes] = MappingProxyType({}),
     **more: object,
 ) -> Enclosed:
     """Return a message as a bundle, with what it tells and holds besides the fields of its form."""
     form, said, whole = _FORMS[type(message)], dict(told), dict(parts)
+    kind = form.kind
+    if isinstance(message, Payload):
+        said, whole = told_of(message), {"upload.safetensors": message.path}
+        more["dp"] = noise_of(agreement)
+    if isinstance(message, MaskedSums):
+        kind = exchanges(agreement)[message.exchange - 1].message
+        if agreement.tabular and message.exchange > 1:  # steps, which are all of one kind
+            said["exchange"] = message.exchange
     for name in form.told:
         found = getattr(message, name)
         found = found.hex() if isinstance(found, bytes) else found
@@ -211,7 +218,7 @@ def enclose(
                 said |= {"n_rows": table.shape[0], "n_columns": table.shape[1]}
     tag = getattr(message, "anchor_tag", None)
     draft = {
-        "kind": kind or form.kind,
+        "kind": kind,
         "round_id": agreement.round_id,
         "agreement": message.agreement_digest.hex(),
         "sender": sender,
@@ -221,27 +228,6 @@ def enclose(
         **more,
     }
     return Enclosed(draft, whole)
-
-
-def enclose_upload(
-    path: Path, *, agreement: Agreement, audit: Mapping[str, object] | None = None
-) -> Enclosed:
-    payload, parts = open_payload(path), {"upload.safetensors": path}
-    more: Any = {"told": told_of(payload), "dp": noise_of(agreement), "audit": audit}
-    return enclose(payload, agreement=agreement, sender=payload.party, parts=parts, **more)
-
-
-def enclose_sums(
-    sums: MaskedSums,
-    *,
-    agreement: Agreement,
-    exchange: Exchange,
-    audit: Mapping[str, object] | None = None,
-) -> Enclosed:
-    steps = agreement.tabular and exchange.number > 1  # which are all of one kind
-    told = {"exchange": sums.exchange} if steps else {}
-    more: Any = {"kind": exchange.message, "told": told, "audit": audit}
-    return enclose(sums, agreement=agreement, sender=sums.party, **more)
 
 
 def enclose_return(

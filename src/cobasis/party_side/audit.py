@@ -118,7 +118,7 @@ def audit(
 
 def _of_proposal(made: Proposed, *, about: Mapping[str, Any]) -> AuditReport:
     """Check a proposal before it leaves; no row does."""
-    agreement, n_directions = made.ready.session.agreement, made.proposal.image.shape[1]
+    agreement, n_directions = made.ready.session.agreement, made.message.image.shape[1]
     image, n_rows = np.eye(agreement.n_features, n_directions), about["n_rows"]
     weights = ", and how much each weighs" if BASES[agreement.basis].weighted else ""
     helped = (

@@ -16,9 +16,9 @@ from typing import Any
 from cobasis.bundle.agreement_file import news_at, stem_of
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.manifest import MAX_AHEAD
-from cobasis.bundle.messages import Enclosed, enclose, enclose_sums, enclose_upload
+from cobasis.bundle.messages import enclose
 from cobasis.bundle.transcript import Fact, now
-from cobasis.bundle.uploads import UploadFile
+from cobasis.bundle.uploads import Payload, UploadFile, open_payload
 from cobasis.disk.whole import copy_whole, file_digest, move_whole, remove_tree
 from cobasis.errors import ApprovalError, DiskError, StepError, WaitingError
 from cobasis.linalg.arrays import Hidden
@@ -48,14 +48,14 @@ class Projected(Hidden):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Proposed(Hidden):
     ready: Ready
-    proposal: SpanProposal
+    message: SpanProposal
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Summed(Hidden):
     ready: Ready
     party: SumsParty
-    sums: MaskedSums
+    message: MaskedSums
 
 
 _PAYLOAD = "upload.safetensors"
@@ -116,9 +116,9 @@ def send(ready: Ready, to: Path | None = None, *, allow: Allow | None = None) ->
     """
     session, exchange, source = ready.session, ready.exchange, ready.rows.table.source.path
     before = not exchange.rows and session.vault.made_before(session.agreement, ready.choice.asked)
-    made = session.history(exchange.sent_as)
+    sent = session.history(exchange.sent_as)
     # One that a fast clock made is taken from nobody: the same words are sealed anew.
-    ahead = bool(made) and moment_of(made[-1].time) > now() + MAX_AHEAD
+    ahead = bool(sent) and moment_of(sent[-1].time) > now() + MAX_AHEAD
     if before and before.upload in session.digests_sent(exchange) and not ahead:
         return finish(session, to) or send_again(session, to)
     with session.alone():
@@ -126,14 +126,18 @@ def send(ready: Ready, to: Path | None = None, *, allow: Allow | None = None) ->
         if source is not None:
             people = ready.rows.marks if ready.rows.ids is None else ready.rows.ids
             session.round.note_table(source, held=people[ready.rows.held])
-        enclosed, number = _begun(_made(ready, looked=allow is not None), allow=allow)
+        made = _made(ready, looked=allow is not None)
+        audit: Any = None if allow is None else allow(made)
+        message, number = _begun(made)
         head, span = session.vault.heads()[number - 1], session.round.consensus()
         whose: Any = {"party": session.name, "sign": session.identity.sign}
         lines = () if span is None else (sign_span(span, session.agreement, **whose),)
+        said: Any = {"audit": audit, "history": head, "lines": lines}
+        draft, parts = enclose(message, agreement=session.agreement, sender=session.name, **said)
         digest = write_bundle(
             session.kept_file(exchange, end=MADE),
-            draft={**enclosed.draft, "history": head, "lines": lines},
-            parts=enclosed.parts,
+            draft=draft,
+            parts=parts,
             sign=session.identity.sign,
             recipients=[session.analyst],
         )
@@ -145,7 +149,7 @@ def send(ready: Ready, to: Path | None = None, *, allow: Allow | None = None) ->
         told: dict[str, Fact] = {exchange.message: digest, "exchange": exchange.number}
         told |= {"analyst": session.analyst.name, "history": head}
         told |= {"attempt": session.roster()[1]} if session.agreement.sums else {}
-        if given := (enclosed.draft["audit"] or {}).get("approvals"):
+        if given := (audit or {}).get("approvals"):
             told["approvals"] = [each["signature"] for each in given]
         session.transcript.append(exchange.sent_as, told)
         return _delivered(session, exchange, place)
@@ -243,7 +247,7 @@ def _made(ready: Ready, *, looked: bool = True) -> Made:
             sums = adding.score(ready.rows.kept, model)
         else:
             sums = adding.sum_up(sent, model=model, exchange=exchange.number)
-        return Summed(ready=ready, party=adding, sums=sums)
+        return Summed(ready=ready, party=adding, message=sums)
     party = Party(
         session.name,
         agreement=session.agreement,
@@ -265,20 +269,19 @@ def _made(ready: Ready, *, looked: bool = True) -> Made:
     with one_blas_thread():
         proposal = party.propose(sent)
     session.report("finding directions", 1, 1)
-    return Proposed(ready=ready, proposal=proposal)
+    return Proposed(ready=ready, message=proposal)
 
 
-def _begun(made: Made, *, allow: Allow | None) -> tuple[Enclosed, int]:
-    """Ask whether it may leave, and begin it in the vault."""
+def _begun(made: Made) -> tuple[Payload | SpanProposal | MaskedSums, int]:
+    """Begin what may leave in the vault, as which file of its; return it as it leaves."""
     ready, basis, release, content = made.ready, None, "", ""
     agreement = ready.session.agreement
-    told: Any = {"agreement": agreement, "audit": None if allow is None else allow(made)}
     noising = made.projection.noising if isinstance(made, Projected) else None
     if isinstance(made, Projected):
         basis, release = made.projection.basis, "" if noising is None else noising.release
     elif isinstance(made, Summed):
         # Before a byte is on the disk: whatever leaves, no other content gets the same masks.
-        content = hashlib.sha256(made.sums.words.astype("<u8").tobytes()).hexdigest()
+        content = hashlib.sha256(made.message.words.astype("<u8").tobytes()).hexdigest()
         release = "" if agreement.dp is None else content
     # Charged before the noise that leaves is drawn. A kill in between has spent a release that
     # nobody saw; made again it is the same numbers, and free. Drawn first, a kill would leave
@@ -291,13 +294,11 @@ def _begun(made: Made, *, allow: Allow | None) -> tuple[Enclosed, int]:
         release=release,
         content=content,
     )
-    if isinstance(made, Proposed):
-        return enclose(made.proposal, sender=ready.session.name, **told), number
-    if isinstance(made, Summed):
-        return enclose_sums(made.sums, exchange=ready.exchange, **told), number
+    if not isinstance(made, Projected):
+        return made.message, number
     if noising is not None:
         _write(made.projection, made.payload, session=ready.session)
-    return enclose_upload(made.payload, **told), number
+    return open_payload(made.payload), number
 
 
 def _write(made: Projection, to: Path, *, session: PartySession) -> None:

@@ -33,7 +33,7 @@ def counting(make):
 
 def test_ones_own_small_cells_are_counted_before_anything_leaves(counting):
     looked, report = counting.looked()
-    assert report.about["n_features"] == len(looked.sums.words)  # those of each group
+    assert report.about["n_features"] == len(looked.message.words)  # those of each group
     assert report["S3"].grade == "amber"
     assert "interval of time, if any is agreed on" in report["S3"].words
     assert report["S3"].figures["small_cells"] == looked.party.small_cells > 0

@@ -35,7 +35,7 @@ def test_a_step_is_of_the_rows_and_parties_of_the_first(stepping):
 def test_a_step_is_audited_and_one_file_and_an_older_return_is_none_behind_it(stepping):
     stepping.step()
     made, report = stepping.looked()
-    assert made.sums.exchange == 2
+    assert made.message.exchange == 2
     assert "two-way table" in report["S3"].words
     assert report["S1"].grade == "red"  # 150 rows, eight steps of four numbers
     made = stepping.send("north")

@@ -11,7 +11,7 @@ from bundle.payloads import sealed
 from cobasis import DPTerms, NumericFeature
 from cobasis.analyst_side.membership import remove
 from cobasis.bundle import enclosure, transcript
-from cobasis.bundle.messages import enclose_sums
+from cobasis.bundle.messages import enclose
 from cobasis.errors import (
     AgreementError,
     ClockError,
@@ -152,8 +152,7 @@ def test_an_attempt_without_a_party_begins_anew_under_other_masks(make):
 def stranger(site, name="north", **changes):
     """A file of a party's that says other things of its masks."""
     made = replace(site.words(name), **changes)
-    first = site.desk().exchanges[0]
-    enclosed = enclose_sums(made, agreement=site.agreement, exchange=first)
+    enclosed = enclose(made, agreement=site.agreement, sender=name)
     sealed(site.file(name), enclosed, by=PEOPLE[name], to=site.lab)
 
 
