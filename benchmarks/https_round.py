@@ -39,7 +39,7 @@ TERMS = "--i-may-publish --leave-out none --id id --label digit --task classific
 MORE = "--n-components 16 --model ridge --models ridge --holdout 0.2 --retention-days 9"
 COLUMNS = [f"p{at}" for at in range(64)]
 ASKED = Asked(signed_by=["Officer"], checked=COLUMNS, yes=True)  # pixels at the edge are rare
-LOADERS = ("keys.identity", "party_side.session", "cli.options")
+LOADERS = ("keys.identity", "cli.options")
 
 
 def measure(*, quick: bool) -> dict[str, Any]:

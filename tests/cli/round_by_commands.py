@@ -16,10 +16,10 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.cli import options
 from cobasis.cli.main import COMMANDS, app
 from cobasis.keys import identity
 from cobasis.models import FAMILIES
-from cobasis.party_side import session
 from cobasis.privacy.audit import attackers
 from cobasis.protocol.enrolment import PublicIdentity
 from keys.quick import under_passphrase
@@ -80,7 +80,7 @@ class Typed:
         monkeypatch.chdir(folder)
         quicken(monkeypatch, tuned=tuned)
         # as it is, whatever a fixture of the whole module has put in its place
-        monkeypatch.setattr(session, "load_identity", identity.load_identity)
+        monkeypatch.setattr(options, "load_identity", identity.load_identity)
         self.folder = folder
         (folder / "passphrase").write_text("correct horse\n")
         (folder / "passphrase").chmod(0o600)

@@ -13,17 +13,14 @@ from pydantic import TypeAdapter
 from cli.round_by_commands import write_table
 from cobasis import simulate
 from cobasis.bundle.agreement_file import read_draft
+from cobasis.cli.options import Holder
 from cobasis.errors import AgreementError
 from cobasis.features.contract import Feature
 from cobasis.linalg.arrays import gathered
 from cobasis.party_side.rows import open_rows
-from cobasis.party_side.session import open_session
 from cobasis.tables import open_table
 
-
-def opened():
-    told = {"home": Path("home-north"), "name": None, "passphrase": lambda: "correct horse"}
-    return open_session(Path("icu.toml"), **told)
+OWNER = Holder(home=Path("home-north"), passphrase_file=Path("passphrase"))
 
 
 def test_f11_an_ordinary_csv_is_read_and_what_is_unclear_is_asked_once(sealed, terminal):
@@ -50,7 +47,7 @@ def test_f11_an_ordinary_csv_is_read_and_what_is_unclear_is_asked_once(sealed, t
     said = sealed.said(line, "Your column sick: '", typed=typed)
     assert "cells; found: '1', '0')" in said or "cells; found: '0', '1')" in said
     terminal.undo()
-    session = opened()
+    session = OWNER.party(Path("icu.toml"))
     one = open_rows(session, ugly).table
     two = open_table("north.csv", agreement=session.agreement, party="north")
     assert np.allclose(gathered(one), gathered(two))
@@ -76,7 +73,7 @@ def test_f11_a_mapping_is_a_file_too_and_answers_hold_for_it_alone(sealed, termi
         Path("map.toml").write_text(bad)
         sealed.refused(f"{line} --mapping map.toml", why)
     sealed("audit icu.toml north.csv")  # whoever looks only is told
-    session = opened()
+    session = OWNER.party(Path("icu.toml"))
     session.round.call_right([("c", "spread")])
     assert session.round.called_right()
     Path("map.toml").write_text(f"{ill}[c]\nfactor = 0.001\n")

@@ -14,10 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cobasis import simulate
-from cobasis.cli import options
 from cobasis.cli.main import app
 from cobasis.errors import CobasisError
-from party_side.sites import PEOPLE, consortium
+from party_side.sites import consortium
 from protocol.consortium import NAMES, tables
 
 RECORDED = Path(__file__).with_suffix(".json")
@@ -61,7 +60,6 @@ def at_command_line():
     found, typist = {}, CliRunner()
     with pytest.MonkeyPatch.context() as patch:
         site = consortium(Path.cwd(), patch)
-        patch.setattr(options, "load_identity", lambda path, **_: PEOPLE[path.stem])
         for name in ("north", "lab"):
             (site.home(name) / "keys").mkdir(parents=True)
             (site.home(name) / "keys" / f"{name}.key").touch()

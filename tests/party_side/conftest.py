@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from party_side.sites import NAMES, consortium, keys_unencrypted
+from party_side.sites import NAMES, consortium
 
 
 @pytest.fixture
@@ -31,8 +31,7 @@ def whole_round(tmp_path_factory):
 
 
 @pytest.fixture
-def uploaded(whole_round, tmp_path, monkeypatch):
-    keys_unencrypted(monkeypatch)
+def uploaded(whole_round, tmp_path):
     made = whole_round[0].copied(tmp_path / "round")
     for name in NAMES:
         made.session(name).round.note_table(made.table(name), held=np.zeros(0))

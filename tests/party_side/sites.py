@@ -18,8 +18,8 @@ from cobasis.bundle.agreement_file import read_agreement, seal
 from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import Enclosed, enclose, enclose_return, proposal_in, upload_in
+from cobasis.cli import options
 from cobasis.features.contract import CategoryFeature
-from cobasis.party_side import session as session_module
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import check
 from cobasis.party_side.send import send
@@ -98,11 +98,10 @@ class Consortium:
         whose = {"by": self.identities["north"], "to": to or self.identities[name]}
         return sealed(self.folder(name) / f"{name}.secret", enclosed, **whose)
 
-    def session(self, name="north", **how):
+    def session(self, name="north"):
         """A session as the command opens it, without the two seconds that a passphrase takes."""
-        home = self.home(name)
-        (home / "keys").mkdir(parents=True, exist_ok=True)
-        return open_session(self.agreement_path, home=home, name=name, passphrase=str, **how)
+        told = {"identity": PEOPLE[name], "home": self.home(name)}
+        return open_session(self.agreement_path, self.agreement, **told)
 
     def joined(self, name="north", **changes):
         if changes:
@@ -237,11 +236,7 @@ def agreed(root, **changes):
     return path
 
 
-def keys_unencrypted(monkeypatch):
-    monkeypatch.setattr(session_module, "load_identity", lambda path, **_: PEOPLE[path.stem])
-
-
 def consortium(root, monkeypatch, **changes):
-    keys_unencrypted(monkeypatch)
+    monkeypatch.setattr(options, "load_identity", lambda path, **_: PEOPLE[path.stem])
     agreed(root, **changes)
     return Consortium(root)

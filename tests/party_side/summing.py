@@ -10,7 +10,7 @@ from cobasis.party_side.accept import accept, accept_news
 from cobasis.party_side.audit import audited
 from cobasis.party_side.send import projected, send
 from cobasis.protocol.signatures import sign_agreement
-from party_side.sites import FIELDS, PEOPLE, Consortium, frame, keys_unencrypted
+from party_side.sites import FIELDS, PEOPLE, Consortium, frame
 
 NAMES = ("north", "south", "east", "west")
 PAST = "2026-01-01T00:00:00Z"
@@ -83,8 +83,7 @@ class Summing(Consortium):
             return sums_in(bundle, exchange=desk.exchanges[0])
 
 
-def summing(root, monkeypatch, *, sums=TERMS, **changes):
-    keys_unencrypted(monkeypatch)
+def summing(root, *, sums=TERMS, **changes):
     made, parties = Summing(root), {name: PEOPLE[name] for name in NAMES}
     (root / "icu.news").unlink(missing_ok=True)  # of the round before
     fields = {name: each for name, each in FIELDS.items() if name not in OF_ROWS}
@@ -93,7 +92,7 @@ def summing(root, monkeypatch, *, sums=TERMS, **changes):
     made.agreement_path.write_text(new_text({**fields, **enrolled, **more, **changes}))
     signed = [sign_agreement(made.agreement, name="lab", sign=made.lab.sign)]
     for name, who in parties.items():
-        key = made.session(name, sealed=False).round.mask_key(new=True).public
+        key = made.session(name).round.mask_key(new=True).public
         signed.append(sign_agreement(made.agreement, name=name, sign=who.sign, mask_key=key))
     seal(made.agreement_path, signed).replace(made.agreement_path)
     return made

@@ -6,10 +6,10 @@ import pytest
 from experiments.data.hospitals import HEART_FEATURES, heart_disease_4site
 
 from cli.round_by_commands import Typed
+from cobasis.cli.options import Holder
 from cobasis.linalg.arrays import gathered
 from cobasis.models.trainer import train
 from cobasis.party_side.rows import open_rows
-from cobasis.party_side.session import open_session
 from walk.pages import TUTORIAL
 
 pytestmark = pytest.mark.data("heart_disease_4site")
@@ -90,12 +90,8 @@ def go_through(folder, patch, *, basis):
 
 
 def encoded(folder, site):
-    desk = open_session(
-        folder / "icu.toml",
-        home=folder / f"home-{site}",
-        name=site,
-        passphrase=lambda: "correct horse",
-    )
+    owner = Holder(home=folder / f"home-{site}", passphrase_file=folder / "passphrase")
+    desk = owner.party(folder / "icu.toml")
     rows = open_rows(desk, folder / f"{site}.csv")
     return gathered(rows.table), rows.table.labels(), rows.held
 

@@ -10,18 +10,7 @@ from typer import Option
 from cobasis.bundle.agreement_file import read_terms
 from cobasis.cli.approve import draw, show
 from cobasis.cli.mapping import Mapped
-from cobasis.cli.options import (
-    Data,
-    Owner,
-    Public,
-    Screen,
-    Sensitive,
-    about,
-    agreed,
-    grouped,
-    progress,
-    the_one,
-)
+from cobasis.cli.options import Given, Owner, Public, Screen, Sensitive, about, grouped, progress
 from cobasis.cli.words import audit_in_words, picked, wrapped
 from cobasis.disk.whole import copy_whole, write_whole
 from cobasis.errors import OptionError
@@ -39,7 +28,7 @@ from cobasis.report.audit_page import WORTH, table_of
 def audit(
     owner: Owner,
     mapped: Mapped,
-    words: Data = None,
+    given: Given,
     out: Annotated[Path | None, Option("-o", "--out", help="The page; a .json beside it.")] = None,
     public_rows: Public = None,
     sensitive: Sensitive = None,
@@ -51,8 +40,7 @@ def audit(
 
     Example: cobasis audit icu.toml data.csv -o audit.html
     """
-    agreement, rest = agreed(words)
-    data = the_one(rest, what="a table, CSV or Parquet")
+    agreement, data = given.agreement, given.table
     if opens and data.suffix == ".json":
         show(owner, agreement, data)
         return
@@ -96,7 +84,7 @@ def _pages(out: Path | None, data: Path) -> list[Path]:
 def plan(
     screen: Screen,
     mapped: Mapped,
-    words: Data = None,
+    given: Given,
     public: Annotated[Path | None, Option(help="Public rows with the same columns.")] = None,
 ) -> None:
     """Measure on your own rows what each defence would cost and win; nothing leaves.
@@ -105,9 +93,7 @@ def plan(
 
     Example: cobasis plan icu.toml data.csv --public public.csv
     """
-    agreement, rest = agreed(words)
-    data = the_one(rest, what="a table, CSV or Parquet")
-    terms = read_terms(agreement)
+    terms, data = read_terms(given.agreement), given.table
     with progress() as report:
         found = priced(terms, data, mapping=mapped.read(), public=public, report=report)
     metric = {"classification": "accuracy", "regression": "r2"}.get(terms.task, "")

@@ -1,9 +1,10 @@
 """``cobasis go``: a party's whole round by one command, over HTTPS."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from inspect import unwrap
 from itertools import takewhile
@@ -17,7 +18,7 @@ from cobasis.bundle.agreement_file import read_agreement, seal, stem_of
 from cobasis.cli import options
 from cobasis.cli.accept import accept
 from cobasis.cli.audit import audit
-from cobasis.cli.options import Owner, ProxyCA, Public, agreed, grouped, progress, the_one
+from cobasis.cli.options import Given, Owner, ProxyCA, Public, agreed, grouped, progress, the_one
 from cobasis.cli.send import Asked, send
 from cobasis.cli.sign import sign
 from cobasis.cli.status import Standing, standing
@@ -208,7 +209,7 @@ class Trip:
             self._join(found)
         elif what == "wait":
             self._signed(found)
-        elif self._news(found) and standing(self.owner, self.path).step != found.step:
+        elif self._came(found) and standing(self.owner, self.path).step != found.step:
             return True  # as where sums begin again; what others send must not hold this one up
         elif what == "send":
             self._sent(found)
@@ -217,7 +218,7 @@ class Trip:
         else:  # all is here; unless somebody came late, or left
             if (word := self.beside(f"{found.name}.word")).exists():
                 self.remote.upload(word, "word")
-            return self._taken(found, found.exchanges[-1], seconds=0)
+            return self._came(found, found.exchanges[-1])
         return True
 
     def _join(self, found: Standing) -> None:
@@ -273,7 +274,8 @@ class Trip:
 
     def _sent(self, found: Standing) -> None:
         """Make the next file; or keep its audit for an officer, and wait for the approval."""
-        told: Any = {"words": [self.path, self.data], "public_rows": self.public_rows}
+        table = Given(words=[self.path, self.data])
+        told: Any = {"given": table, "public_rows": self.public_rows}
         given = approvals(self.path, found.name)
         try:
             self._type(send, asked=self.asked, **told)
@@ -316,29 +318,23 @@ class Trip:
                 aside(str(error))
                 self._approved(found, given)
                 return
+        arrived = partial(self._came, found, exchange)
+        self._wait(arrived, brought=(file, word) if made else None)
 
-        def answered(left: float) -> bool:
-            return self._taken(found, exchange, seconds=left) or self._news(found)
-
-        self._wait(answered, brought=(file, word) if made else None)
-
-    def _taken(self, found: Standing, exchange: Exchange, *, seconds: float) -> bool:
-        """Take an exchange's answer, and the news that go with it; whether it is new."""
-        word = f"{exchange.number}-{exchange.reply}"
-        reply = self.beside(f"{found.name}.{word}")
-        self.remote.fetch(word, reply, seconds=seconds)
-        if not reply.exists() or file_digest(reply) in found.taken(exchange):
-            return False  # fetched is not taken: a command may have died in between
-        return self._news(found, reply)
-
-    def _news(self, found: Standing, *more: Path) -> bool:
-        """Take the analyst's news, and what came with them; whether anything is new."""
-        news = self.beside("news")
-        self.remote.fetch("news", news)
-        kept = transcript_path(found.agreement, found.name, home=self.owner.folder())
-        known = kept.with_name(NEWS)
-        new = news.exists() and not (known.exists() and file_digest(known) == file_digest(news))
-        if came := [*([news] if new else ()), *more]:
+    def _came(self, found: Standing, exchange: Exchange | None = None, seconds: float = 0) -> bool:
+        """Take an exchange's answer, and the news that go with it; whether anything is new."""
+        news = transcript_path(found.agreement, found.name, home=self.owner.folder())
+        kept, known = news.with_name(NEWS), dict[Path, Container[str]]()
+        if exchange is not None:
+            word = f"{exchange.number}-{exchange.reply}"
+            reply = self.beside(f"{found.name}.{word}")
+            self.remote.fetch(word, reply, seconds=seconds)
+            known[reply] = found.taken(exchange)
+        self.remote.fetch("news", self.beside("news"))
+        known[self.beside("news")] = {file_digest(kept)} if kept.exists() else ()
+        # fetched is not taken: a command may have died in between
+        came = [x for x, taken in known.items() if x.exists() and file_digest(x) not in taken]
+        if came:
             self._type(accept, words=[self.path, *came])
         return bool(came)
 

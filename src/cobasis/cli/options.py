@@ -19,7 +19,7 @@ from rich.console import Console
 from typer import Argument, Option
 
 from cobasis.analyst_side.session import AnalystSession, session_of
-from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.agreement_file import read_agreement, sealed_agreement
 from cobasis.bundle.envelope import plain_kind
 from cobasis.cli.words import on_screen, safe
 from cobasis.errors import DiskError, IdentityError, OptionError, PassphraseError
@@ -42,10 +42,6 @@ AgreementFile = Annotated[
 ]
 ProxyCA = Annotated[Path | None, Option(help="Your company's inspecting proxy's certificate.")]
 Folder = Annotated[Path, Argument(metavar="[FOLDER]", help="Of agreements; else this one.")]
-Data = Annotated[
-    list[Path] | None,
-    Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
-]
 Files = Annotated[
     list[Path] | None,
     Argument(metavar="[AGREEMENT] [FILES]...", help="By default those that lie here."),
@@ -108,9 +104,15 @@ class Holder(Home):
         return str(typer.prompt("Passphrase", hide_input=True, err=True, confirmation_prompt=new))
 
     def party(self, agreement: Path, *, sealed: bool = True) -> PartySession:
-        return open_session(
-            agreement, home=self.home, name=self.name, passphrase=self.passphrase, sealed=sealed
-        )
+        """Open a party's session of a round; IdentityError for the analyst's key."""
+        agreed = sealed_agreement(agreement) if sealed else read_agreement(agreement).agreement
+        who = self.who(agreed)
+        if who.role == "analyst":
+            raise IdentityError(
+                f"'{who.name}' is the analyst of round '{agreed.round_id}', and this is a party's "
+                "command. The analyst's are receive, run and remove."
+            )
+        return open_session(agreement, agreed, identity=self.identity(who.name), home=self.folder())
 
     def analyst(self, agreement: Path, *, sealed: bool = True) -> AnalystSession:
         """Open the analyst's session of a round; IdentityError for a party's key."""
@@ -139,6 +141,22 @@ class Holder(Home):
 @dataclass(frozen=True, kw_only=True)
 class Owner(Holder, Screen):
     """Whose key and vault a command uses, and how it answers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    words: Annotated[
+        list[Path] | None,
+        Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
+    ] = None
+
+    @property
+    def agreement(self) -> Path:
+        return agreed(self.words)[0]
+
+    @property
+    def table(self) -> Path:
+        return the_one(agreed(self.words)[1], what="a table, CSV or Parquet")
 
 
 def about(session: PartySession, *, command: str) -> dict[str, Any]:

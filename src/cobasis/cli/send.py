@@ -12,19 +12,7 @@ from typer import Option
 from cobasis.bundle.agreement_file import stem_of
 from cobasis.cli import options
 from cobasis.cli.mapping import Mapped
-from cobasis.cli.options import (
-    Data,
-    Owner,
-    Public,
-    Sensitive,
-    Yes,
-    about,
-    agreed,
-    consent,
-    grouped,
-    progress,
-    the_one,
-)
+from cobasis.cli.options import Given, Owner, Public, Sensitive, Yes, about, grouped, progress
 from cobasis.cli.words import audit_in_words, listed, picked, wrapped
 from cobasis.errors import OptionError
 from cobasis.party_side import send as sending
@@ -58,7 +46,7 @@ class Asked(Mapped):
     def consent(self, approved: bool) -> None:
         """Ask whether the file may be made; with nobody here, an officer's approval answers."""
         answered = self.yes or (approved and not options.on_terminal())
-        consent("Make the sealed file?", yes=answered, what="the sealed file")
+        options.consent("Make the sealed file?", yes=answered, what="the sealed file")
 
     def about_columns(self, owner: Owner, session: PartySession, found: Findings) -> bool:
         """Ask whether columns that look unlike the agreement are right; whether some are mapped."""
@@ -112,7 +100,7 @@ class Asked(Mapped):
 def send(
     owner: Owner,
     asked: Asked,
-    words: Data = None,
+    given: Given,
     out: Annotated[Path | None, Option("-o", "--out", help="The sealed file.")] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Only say what would leave.")] = False,
     again: Annotated[bool, Option("--again", help="Write the last file again.")] = False,
@@ -124,10 +112,9 @@ def send(
 
     Example: cobasis send icu.toml data.csv --signed-by "Dr N. Officer"
     """
-    agreement, rest = agreed(words)
-    data = None if again else the_one(rest, what="a table, CSV or Parquet")
+    data = None if again else given.table
     asked.override()  # refused before a key is opened
-    session = owner.party(agreement, sealed=not dry_run)
+    session = owner.party(given.agreement, sealed=not dry_run)
     if data is None:
         _say_sent(owner, session, sending.send_again(session, out))
     elif dry_run:

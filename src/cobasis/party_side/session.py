@@ -1,33 +1,19 @@
 """A party's session: who it is, what was agreed, its vault and its transcript, opened together."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from cobasis.bundle.agreement_file import (
-    news_at,
-    read_agreement,
-    sealed_agreement,
-    signed_agreement,
-    stem_of,
-)
+from cobasis.bundle.agreement_file import news_at, signed_agreement, stem_of
 from cobasis.bundle.envelope import Bundle, open_bundle, open_in_memory
 from cobasis.bundle.manifest import Expected, Kind
 from cobasis.bundle.transcript import Entry, Transcript, now, verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, remove_tree
-from cobasis.errors import (
-    CobasisError,
-    CommitmentError,
-    DiskError,
-    IdentityError,
-    OptionError,
-    StepError,
-)
-from cobasis.keys.identity import Identity, enrolled_here, enrolled_key, key_path, load_identity
-from cobasis.keys.identity import home as home_folder
+from cobasis.errors import CobasisError, CommitmentError, DiskError, OptionError, StepError
+from cobasis.keys.identity import Identity, enrolled_key
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.progress import Report, silent
@@ -191,47 +177,30 @@ def transcript_path(agreement: Agreement, name: str, *, home: Path) -> Path:
     return home / "transcripts" / name / agreement.digest().hex()[:16] / "transcript.jsonl"
 
 
-def open_session(
-    path: Path,
-    *,
-    home: Path | None,
-    name: str | None,
-    passphrase: Callable[[], str],
-    sealed: bool = True,
-) -> PartySession:
-    agreed = sealed_agreement(path) if sealed else read_agreement(path).agreement
-    folder = home_folder(home)
-    where = f"round '{agreed.round_id}'"
-    who = enrolled_here(signers(agreed), where=where, home=folder, name=name)
-    if who == agreed.analyst:
-        raise IdentityError(
-            f"'{who.name}' is the analyst of {where}, and this is a party's command. The "
-            "analyst's are receive, run and remove."
-        )
-    identity = load_identity(key_path(folder, who.name), passphrase=passphrase())
-    enrolled = enrolled_key(identity, who)  # perhaps an earlier one; the vault is under the newest
-    transcript, digest = transcript_path(agreed, who.name, home=folder), agreed.digest().hex()
-    work = folder / "work" / who.name / digest[:16]
+def open_session(path: Path, agreed: Agreement, *, identity: Identity, home: Path) -> PartySession:
+    name, digest = identity.public.name, agreed.digest().hex()
+    transcript, work = transcript_path(agreed, name, home=home), home / "work" / name / digest[:16]
     make_folder(work)
     make_folder(transcript.parent)
     vault = Vault(
-        folder / "vault" / who.name,
-        party=who.name,
+        home / "vault" / name,
+        party=name,
         seal=identity.seal_for_self,
         unseal=identity.unseal_own,
     )
     return PartySession(
-        name=who.name,
-        agreement=agreed.held_by(who.name) if agreed.holdings else agreed,
+        name=name,
+        agreement=agreed.held_by(name) if agreed.holdings else agreed,
         path=path,
-        identity=enrolled,
+        # perhaps an earlier one; the vault is under the newest
+        identity=enrolled_key(identity, signers(agreed)[name]),
         vault=vault,
         round=vault.round(agreed),
         transcript=Transcript(transcript),
         news=transcript.with_name(NEWS),
         work=work,
-        audits=folder / "audits" / who.name / digest[:16],
-        expected=Expected(round_id=agreed.round_id, agreement=digest, recipient=who.name),
+        audits=home / "audits" / name / digest[:16],
+        expected=Expected(round_id=agreed.round_id, agreement=digest, recipient=name),
     )
 
 

@@ -6,10 +6,10 @@ from party_side.summing import summing
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
-    return summing(tmp_path, monkeypatch)
+def site(tmp_path):
+    return summing(tmp_path)
 
 
 @pytest.fixture
-def make(tmp_path, monkeypatch):
-    return lambda **changes: summing(tmp_path, monkeypatch, **changes)
+def make(tmp_path):
+    return lambda **changes: summing(tmp_path, **changes)
