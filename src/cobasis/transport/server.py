@@ -27,22 +27,10 @@ from starlette.routing import Route
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import known_digest, read_whole
 from cobasis.errors import AnotherRunError, ClockError, CobasisError, DiskError, RequestError
+from cobasis.transport import wire
 from cobasis.transport.inbox import DIGEST, LOG, STATEMENT, STATEMENTS, Sent, Served, most_bytes
 from cobasis.transport.index import Index, State, Uploads
 from cobasis.transport.mailbox import SLOTS, Mailbox
-from cobasis.transport.wire import (
-    FILE,
-    PART_BYTES,
-    PARTIAL,
-    PROBLEM,
-    WAIT_SECONDS,
-    WELL_KNOWN,
-    digest_in,
-    is_last,
-    nobody,
-    signer_of,
-    whole_number,
-)
 
 _LOOK_SECONDS = 0.2
 _STALL_SECONDS = 30
@@ -94,7 +82,7 @@ def _problem(error: CobasisError) -> Response:
         status, detail = 409, "another request is at work on this file. Try again in a moment."
     told = {"type": f"errors/{error.code}", "title": type(error).__name__, "status": status}
     told |= {"detail": detail, "code": error.code}
-    return JSONResponse(told, status_code=status, media_type=PROBLEM)
+    return JSONResponse(told, status_code=status, media_type=wire.PROBLEM)
 
 
 class Server:
@@ -108,7 +96,7 @@ class Server:
         return Starlette(
             routes=[
                 Route("/healthz", self.health, methods=["GET"]),
-                Route(WELL_KNOWN, self.statements, methods=["GET"]),
+                Route(wire.WELL_KNOWN, self.statements, methods=["GET"]),
                 Route(mail, answering(self.pass_on), methods=["POST", "GET"]),
                 Route(file, answering(self.begin), methods=["POST"]),
                 Route(file, answering(self.fetch), methods=["GET"]),
@@ -132,16 +120,16 @@ class Server:
 
     async def begin(self, request: Request) -> Response:
         visit, headers = await run_sync(self._visit, request), request.headers
-        sent = visit.sent(digest_in(headers.get("repr-digest", "")))
-        length = whole_number(headers.get("upload-length"), field="Upload-Length")
+        sent = visit.sent(wire.digest_in(headers.get("repr-digest", "")))
+        length = wire.whole_number(headers.get("upload-length"), field="Upload-Length")
         most = most_bytes(visit.round.agreement, party=visit.party, what=visit.what)
         if length > most:
             told = f"the file has {length:,} bytes, and {most:,} are taken of this kind."
             raise RequestError(f"{told} Look whether it is the right file.", status=413)
-        last, inbox = is_last(headers.get("upload-complete")), self._uploads(visit)
+        last, inbox = wire.is_last(headers.get("upload-complete")), self._uploads(visit)
         state = await run_sync(lambda: inbox.begin(sent, length=length))
         if last and not state.whole and not state.n_bytes:
-            _require_type(request, FILE)
+            _require_type(request, wire.FILE)
             state = await self._grown(request, inbox, sent, offset=0)
         return _told(state, status=201, location=f"{request.url.path.rstrip('/')}/{sent.digest}")
 
@@ -149,10 +137,10 @@ class Server:
         visit = await run_sync(self._visit, request)
         sent, inbox = visit.sent(request.path_params["digest"]), self._uploads(visit)
         if not re.fullmatch(DIGEST, sent.digest):
-            raise nobody()
+            raise wire.nobody()
         if visit.method == "PATCH":
-            _require_type(request, PARTIAL)
-            offset = whole_number(request.headers.get("upload-offset"), field="Upload-Offset")
+            _require_type(request, wire.PARTIAL)
+            offset = wire.whole_number(request.headers.get("upload-offset"), field="Upload-Offset")
             return _told(await self._grown(request, inbox, sent, offset=offset), status=204)
         state = await run_sync(inbox.known, sent)
         return _told(state, status=200, whole=visit.method == "GET")
@@ -178,13 +166,13 @@ class Server:
     async def _when(self, request: Request, find: Callable[[], Path | None]) -> Response:
         """Give a file out, or wait for as long as is asked until there is another one."""
         asked = _LONG.fullmatch(request.headers.get("prefer", ""))
-        until = time.monotonic() + min(int(asked[1]) if asked else 0, WAIT_SECONDS)
+        until = time.monotonic() + min(int(asked[1]) if asked else 0, wire.WAIT_SECONDS)
         known = request.headers.get("if-none-match", "")
         while True:
             path = await run_sync(find)
             tag = "" if path is None else await run_sync(_tag, path)
             if path is not None and tag and tag != known:
-                return FileResponse(path, media_type=FILE, headers={"etag": tag})
+                return FileResponse(path, media_type=wire.FILE, headers={"etag": tag})
             if time.monotonic() >= until or await request.is_disconnected():
                 return Response(status_code=304 if tag else 202, headers={"retry-after": "5"})
             await asyncio.sleep(_LOOK_SECONDS)
@@ -193,14 +181,14 @@ class Server:
         """Return who asks about which round; one answer for all who may not."""
         served = self._index.round(request.path_params["round"])
         if served is None:
-            raise nobody()
+            raise wire.nobody()
         path = bytes(request.scope["raw_path"]).decode("ascii", "replace")
         if request.url.query or "/rounds/" not in path:
-            raise nobody()
+            raise wire.nobody()
         # as the agreement has it: what a proxy in between calls this server changes nothing
         url = served.agreement.server + path[path.index("/rounds/") :]
         signed = SimpleNamespace(method=request.method, url=url, headers=request.headers)
-        party = signer_of(signed, served.people)
+        party = wire.signer_of(signed, served.people)
         other = request.headers.get("x-http-method-override")
         if other is not None and (other, request.method) != ("PATCH", "POST"):
             raise RequestError("only POST may stand for another method, which is PATCH.")
@@ -214,8 +202,8 @@ class Server:
         return Uploads(visit.round.path, self._index)
 
     async def _grown(self, request: Request, inbox: Uploads, sent: Sent, *, offset: int) -> State:
-        told = digest_in(request.headers.get("content-digest", ""))
-        last = is_last(request.headers.get("upload-complete"))
+        told = wire.digest_in(request.headers.get("content-digest", ""))
+        last = wire.is_last(request.headers.get("upload-complete"))
         file, length = await run_sync(lambda: inbox.grow(sent, offset=offset))
         with file:
             try:
@@ -240,7 +228,7 @@ def _tag(path: Path) -> str:
 
 async def _poured(request: Request, file: Lock, *, told: str, length: int, last: bool) -> None:
     digest, here = hashlib.sha256(), file.n_bytes
-    most = min(here + PART_BYTES, length)
+    most = min(here + wire.PART_BYTES, length)
     now = asyncio.get_running_loop().time
     try:
         # a line may be dead, which nobody here can know, and has the file until it ends
@@ -268,7 +256,7 @@ def _require_type(request: Request, wanted: str) -> None:
 
 def _told(state: State, *, status: int, location: str = "", whole: bool = False) -> Response:
     headers = {"location": location} if location else {}
-    headers |= {"upload-limit": f"max-append-size={PART_BYTES}"}
+    headers |= {"upload-limit": f"max-append-size={wire.PART_BYTES}"}
     headers |= {"upload-complete": "?1" if state.whole else "?0"}
     headers |= {"upload-offset": str(state.n_bytes)}
     if not whole:
