@@ -4,8 +4,11 @@ A face on :func:`cobasis.simulate` and nothing more, so everything here is a sim
 one process. Between organisations each side runs its own half, `Party` or `Analyst`.
 """
 
-from cobasis.estimators.predictor import CollaborativeClassifier, CollaborativeRegressor
-from cobasis.estimators.survival import CollaborativeSurvival
+from cobasis.estimators.predictor import (
+    CollaborativeClassifier,
+    CollaborativeRegressor,
+    CollaborativeSurvival,
+)
 from cobasis.estimators.transformer import CollaborativeTransformer
 
 __all__ = [
