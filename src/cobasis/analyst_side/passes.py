@@ -6,7 +6,7 @@ of that block alone; what comes back is a sum.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -100,7 +100,7 @@ class FilePasses(Pass):
             remove_tree(self.folder)
 
 
-class Copy:
+class Copy(LabelledRows):
     """Aligned rows in files of a block each, as long as one training lasts."""
 
     def __init__(self, source: LabelledRows, folder: Path) -> None:
@@ -116,9 +116,6 @@ class Copy:
 
     def sample(self, n_rows: int) -> Block:
         return self.source.sample(n_rows)
-
-    def only(self, blocks: Sequence[int]) -> LabelledRows:  # noqa: ARG002 -- files are paths
-        return self
 
     def _file(self, index: int) -> Path:
         return self.folder / f"block-{index:05d}.safetensors"

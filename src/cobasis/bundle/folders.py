@@ -5,7 +5,7 @@ not at all, so that a run that was killed at any moment goes on where the last o
 """
 
 import json
-from contextlib import suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -72,7 +72,7 @@ class FitFolder(Fits):
         self._gathered: list[str] = []
         self._gathered_bytes = 0
         self._shards: dict[int, Stamp] = {}
-        self._lock: Lock | None = None
+        self._lock: ExitStack | None = None
         self._load()
 
     @property
@@ -115,21 +115,16 @@ class FitFolder(Fits):
     def __enter__(self) -> Self:
         """Take the folder for this process; a second one that writes to it is refused."""
         make_folder(self.path)
-        self._lock = Lock(self.path / "lock", what=f"'{self.path}'")
-        try:
+        with ExitStack() as lock:
+            lock.enter_context(Lock(self.path / "lock", what=f"'{self.path}'"))
             self._load()
-        except BaseException:  # a with block that could not begin is not ended either
-            self._lock.release()
-            raise
+            self._lock = lock.pop_all()
         return self
 
     def __exit__(self, *raised: object) -> None:
-        try:
+        lock, self._lock = self._lock, None
+        with lock or nullcontext():
             self.flush()
-        finally:
-            if self._lock is not None:
-                self._lock.release()
-            self._lock = None
 
     def __setitem__(self, party: str, fit: Fit) -> None:
         """Add one party's fit; it goes to disk with those that come after it."""

@@ -48,12 +48,12 @@ class LabelledRows(Protocol):
         """Return at most so many rows, at random, however they are cut; all of them in order."""
         ...
 
-    def only(self, blocks: Sequence[int]) -> "LabelledRows":
+    def only(self, blocks: Sequence[int]) -> "LabelledRows":  # noqa: ARG002 -- all of them
         """Return what another process needs to make some of the blocks, by the same numbers."""
-        ...
+        return self
 
 
-class WholeRows:
+class WholeRows(LabelledRows):
     """Rows in memory, in one block, if they can be trained on."""
 
     n_blocks = 1
@@ -81,9 +81,6 @@ class WholeRows:
             return self._source.sample(n_rows)
         chosen = np.sort(np.random.default_rng(self._seed).permutation(self.n_rows)[:n_rows])
         return Block(self._whole.rows[chosen], self._whole.labels[chosen])
-
-    def only(self, blocks: Sequence[int]) -> LabelledRows:  # noqa: ARG002 -- there is one
-        return self
 
 
 Work = Callable[[LabelledRows, int], Result]
