@@ -266,8 +266,8 @@ class Party(ModelUser):
             order, linked = self._chooser.linked(n_rows, rows.people())
         with one_blas_thread():
             chosen = self._chooser.basis(rows, anchor=self._anchor, consensus=consensus, kept=basis)
-            told: Any = {"agreement": agreement, "basis": chosen, "key": key, "party": self.name}
-            noising = noise_for(rows, agreement.dp, **told) if agreement.dp else None
+            dp, by = agreement.dp, self._chooser
+            noising = noise_for(rows, dp, basis=chosen, by=by) if dp else None
         about = Upload(
             party=self.name,
             agreement_digest=agreement.digest(),
