@@ -5,7 +5,7 @@ import pytest
 
 from aligners import EPS, haar, normal, with_values
 from cobasis.algorithms import fits
-from cobasis.algorithms.fits import Solves, Target, TurnedTarget
+from cobasis.algorithms.fits import Rotates, Solves, Target, TurnedTarget
 
 ROUTES = {
     "one step": 3.0,
@@ -72,7 +72,7 @@ def shared() -> tuple[dict, dict]:
 def test_images_of_one_span_are_fitted_without_a_product_of_all_rows(monkeypatch):
     monkeypatch.setattr(fits, "turned_onto", lambda *_: pytest.fail("multiplied all rows"))
     images, turns = shared()
-    found = fits.procrustes_fits(images, Target(rows=ROWS, shaped_by=("north",)))
+    found = Rotates().fits(images, Target(rows=ROWS, shaped_by=("north",)))
     assert list(found) == list(images)
     for name, fit in found.items():
         assert np.abs(fit.change_of_basis - turns[name].T).max() <= 1e-13
@@ -89,7 +89,7 @@ def test_an_image_that_differs_in_one_entry_is_fitted_to_all_its_rows(row, size,
     images[party][row, 2] += size
     target = Target(rows=ROWS, shaped_by=("north",))
     assert party not in target.turned.rotations(images)
-    found = fits.procrustes_fits(images, target)
+    found = Rotates().fits(images, target)
     assert list(found) == list(images)
     for name, fit in found.items():
         left, _, right = np.linalg.svd(images[name].T @ ROWS)

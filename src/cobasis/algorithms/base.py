@@ -97,14 +97,10 @@ class Alignment(Readable):
 class Fits(UserDict[str, Fit]):
     """Fits by party name, and the target that they are made to, once there is one."""
 
-    _target: Target | None = None
-
-    @property
-    def target(self) -> Target | None:
-        return self._target
+    target: Target | None = None
 
     def keep(self, target: Target) -> None:
-        self._target = target
+        self.target = target
 
 
 def keep_target(aligner: Aligner, images: Callable[[], Images], *, fits: Fits) -> Target:

@@ -121,47 +121,41 @@ class TurnedTarget:
         return found
 
 
-def procrustes_fits(images: Images, target: Target) -> dict[str, Fit]:
-    r"""Find the orthogonal G closest to the target: the polar factors of :math:`A_i' Z`.
-
-    ODC paper, Algorithm 4 and eq. (71).
-    """
-    rows = target.rows
-    width, components = next(iter(images.values())).shape[1], rows.shape[1]
-    if width > components:
-        for party, image in images.items():
-            check_image(party, image)
-            if orthonormality_defect(image) > DETERMINED:
-                raise DimensionError(
-                    f"party '{party}' has {width} components, the target {components}: a rotation "
-                    "cannot shorten a basis under this anchor. Take the party with the most "
-                    "components as reference, or anchor='isometric'."
-                )
-    found: dict[str, Fit] = {}
-    if width == components and len(rows) >= WORTH * ROWS_A_COMPONENT * components:
-        for party, turn in target.turned.rotations(images).items():
-            found[party] = Fit(change_of_basis=turn, determination=1.0)
-    others = {party: image for party, image in images.items() if party not in found}
-    if others:
-        factor = turned_onto(others, rows)
-        energy = float(np.vdot(rows, rows)) / components  # of a column of Z, in the mean
-        for party, turn, values in zip(
-            others, factor.rotation, factor.singular_values, strict=True
-        ):
-            # An image without full rank shows here; the checks that say what is wrong with it
-            # cost as much as the fit, and are made only now.
-            if values[-1] <= DETERMINED * max(values[0], energy):
-                _refuse_undetermined(party, others[party], rows, values)
-            found[party] = Fit(change_of_basis=turn, determination=float(values[-1] / values[0]))
-    return {party: found[party] for party in images}
-
-
 class Rotates:
     fit_kind: ClassVar[FitKind] = "rotation"
 
     def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
-        """Rotate images onto the target."""
-        return procrustes_fits(images, target)
+        """Rotate images onto the target by polar factors: ODC paper, Algorithm 4 and eq. (71)."""
+        rows = target.rows
+        width, components = next(iter(images.values())).shape[1], rows.shape[1]
+        if width > components:
+            for party, image in images.items():
+                check_image(party, image)
+                if orthonormality_defect(image) > DETERMINED:
+                    raise DimensionError(
+                        f"party '{party}' has {width} components, the target {components}: a "
+                        "rotation cannot shorten a basis under this anchor. Take the party with "
+                        "the most components as reference, or anchor='isometric'."
+                    )
+        found: dict[str, Fit] = {}
+        if width == components and len(rows) >= WORTH * ROWS_A_COMPONENT * components:
+            for party, turn in target.turned.rotations(images).items():
+                found[party] = Fit(change_of_basis=turn, determination=1.0)
+        others = {party: image for party, image in images.items() if party not in found}
+        if others:
+            factor = turned_onto(others, rows)
+            energy = float(np.vdot(rows, rows)) / components  # of a column of Z, in the mean
+            for party, turn, values in zip(
+                others, factor.rotation, factor.singular_values, strict=True
+            ):
+                # An image without full rank shows here; the checks that say what is wrong with it
+                # cost as much as the fit, and are made only now.
+                if values[-1] <= DETERMINED * max(values[0], energy):
+                    _refuse_undetermined(party, others[party], rows, values)
+                found[party] = Fit(
+                    change_of_basis=turn, determination=float(values[-1] / values[0])
+                )
+        return {party: found[party] for party in images}
 
 
 def turned_onto(images: Images, rows: Matrix) -> PolarFactor:

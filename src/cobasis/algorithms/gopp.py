@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cobasis.algorithms.fits import Rotates, Target, procrustes_fits, turned_onto
+from cobasis.algorithms.fits import Rotates, Target, turned_onto
 from cobasis.algorithms.images import Images, batches
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.linalg.arrays import Matrix
@@ -116,4 +116,4 @@ def _refuse_arbitrary(images: Images, mean: Matrix, *, n_widest: float) -> None:
             if len(images) > 1 and (n_widest > 1 or image.shape[1] < mean.shape[1]):
                 own = image @ polar(image.T @ mean).rotation
                 rest = Target(rows=mean - own / len(images), shaped_by=())
-                procrustes_fits({party: image}, rest)
+                Rotates().fits({party: image}, rest)

@@ -8,12 +8,12 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from cobasis.algorithms import Scale
-from cobasis.algorithms.fits import Fit, FitKind, Target, factored, procrustes_fits, with_scale
+from cobasis.algorithms.fits import Fit, FitKind, Rotates, Target, factored, with_scale
 from cobasis.algorithms.images import Images, batches, reference_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Whitened:
+class Whitened(Rotates):
     r"""ODC that does not care whether bases are orthonormal.
 
     With the thin QR :math:`A_i = Q_i R_i`: :math:`Z = Q_r` and
@@ -60,7 +60,7 @@ class Whitened:
     def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
         """Rotate the orthonormalised images, and undo the orthonormalisation."""
         found = {party: factored(party, image) for party, image in images.items()}
-        turns = procrustes_fits({party: q for party, (q, _, _) in found.items()}, target)
+        turns = super().fits({party: q for party, (q, _, _) in found.items()}, target)
         size = np.linalg.norm(target.rows) / np.sqrt(target.rows.shape[1])
         return {
             party: replace(

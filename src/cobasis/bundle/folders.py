@@ -75,29 +75,25 @@ class FitFolder(Fits):
         self._lock: ExitStack | None = None
         self._load()
 
-    @property
-    def target(self) -> Target | None:
-        """What fits are made to; None where there is none, or only a damaged one."""
-        # a DiskError is not damage
-        with suppress(FileFormatError, KeyError, TypeError, ValueError):
-            if (path := self.path / _TARGET).exists():
-                tables, header = read_tables(path, max_header=_MAX_HEADER)
-                told = json.loads(header.metadata["facts"])
-                shaped_by = tuple(told.pop("shaped_by"))
-                return Target(rows=tables["rows"], shaped_by=shaped_by, **told)
-        return None
-
     def keep(self, target: Target) -> None:
         self._require_open()
         facts = {name: getattr(target, name) for name in ("shaped_by", "iterations", "converged")}
         told = {"facts": json.dumps(facts)}
         write_tables(self.path / _TARGET, {"rows": target.rows}, metadata=told)
+        super().keep(target)
 
     def _load(self) -> None:
         """Look at what is in the folder, again when it has been locked."""
-        self.data, self._shards = {}, {}
+        self.data, self._shards, self.target = {}, {}, None
         for shard in sorted(self.path.glob("fits-*.safetensors")):
             self._index(int(shard.stem.partition("-")[2]), shard)
+        # there is none where it is damaged; a DiskError is not damage
+        with suppress(FileFormatError, KeyError, TypeError, ValueError):
+            if (path := self.path / _TARGET).exists():
+                tables, header = read_tables(path, max_header=_MAX_HEADER)
+                told = json.loads(header.metadata["facts"])
+                shaped_by = tuple(told.pop("shaped_by"))
+                self.target = Target(rows=tables["rows"], shaped_by=shaped_by, **told)
 
     def flush(self) -> None:
         """Write what was gathered; afterwards a kill loses none of it."""
