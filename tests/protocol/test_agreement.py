@@ -53,10 +53,14 @@ def of_sums(**changes):
 
 
 WAVES = RandomFourier(n_waves=4, bandwidth=2.0)
+LABS = (ANALYST, *(identity(name, role="analyst") for name in ("hills", "plain")))
 NOVELTY = {"task": "novelty", "model": "gaussian_mixture"}
 SMOTE = {"anchor": "smote", "public_rows_sha256": DIGEST}
 CONTRADICTIONS = {
     "consensus, gaussian": ({"basis": "consensus", "anchor": "gaussian"}, "isometric"),
+    "groups of two": ({"groups": LABS[:2]}, "are 3 analysts or more"),
+    "groups of others": ({"groups": LABS[1:] * 2, "analyst": ANALYST}, "this agreement's is of"),
+    "groups of clusters": ({"groups": LABS, **NONE}, "go with release='rows' and model="),
     "consensus, two parties": ({"basis": "consensus", "parties": NAMES[:2]}, "at least 3 parties"),
     "public basis without rows": ({"basis": "public"}, "public_rows_sha256 goes with"),
     "public rows for nothing": ({"public_rows_sha256": DIGEST}, "public_rows_sha256 goes with"),
@@ -191,6 +195,7 @@ ALLOWED = {
     "sums": SUMS,
     "holdings": {"holdings": BLOCK, "id": "patient"},
     "a map": {"map": WAVES, "n_anchor_rows": 8, "n_components": 7},
+    "groups": {"groups": LABS},
     "outcome": COUNTS | {"n_components": WIDTH, "outcome": Outcome(exposure="years")},
     "noise": {"basis": "haar", "dp": terms()},
     "record": {"record": Record(contacts="lab")},

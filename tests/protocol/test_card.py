@@ -62,10 +62,10 @@ def test_its_limits_are_those_of_this_round(changes, gives, words):
 
 def test_it_names_who_is_missing_and_who_left():
     made, _ = trained(without=("west",))
-    assert "Named in the agreement, but not in the model: west." in card_of(made.analyst).limits
+    assert "Named in the agreement, but not among these: west." in card_of(made.analyst).limits
     made.analyst.remove("north")
     made.analyst.certify()
     made.analyst.train()
     told = " ".join(card_of(made.analyst).limits)
-    assert "not in the model: north, west." in told
+    assert "not among these: north, west." in told
     assert "keeps a trace of north, whose rows are not in it" in told

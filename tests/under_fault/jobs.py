@@ -64,6 +64,7 @@ def _secret(site):
         author,
         text=lambda commitment: complete(before, path=path, commitment=commitment),
         identity=PEOPLE["north"],
+        key=np.random.default_rng().bytes(32),
     )
 
 

@@ -62,7 +62,7 @@ def forget(
         if not history.forgotten:
             session.note(FORGOTTEN, {"files": [each.file for each in kept]})
         work = session.work
-        kept_here = (work.payloads, work.received, work.alignments, work.span)
+        kept_here = (work.payloads, work.received, work.alignments, work.span, work.table)
         for path in (*kept_here, inbox_of(session.path)):  # the inbox of a server
             remove_tree(path)
         return history.forgotten

@@ -204,7 +204,7 @@ def _delete(session: AnalystSession, party: str) -> None:
 
 def _files_of(session: AnalystSession, party: str) -> list[str]:
     require_known(party, session.agreement.parties)
-    if session.agreement.sums is not None:
+    if session.agreement.sums is not None or session.work.table.exists():
         raise StepError(
             f"the sums of party '{party}' cannot be taken out of a total: nobody can read them. "
             f"Agree on a new round, or, before the total is made: cobasis run --without {party}."

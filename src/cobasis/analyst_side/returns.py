@@ -91,7 +91,7 @@ class Conclusion:
                 upload=uploads[party],
                 lines=lines,
             )
-            self.digests[party] = session.seal_reply(enclosed, party=party, exchange=self.exchange)
+            self.digests[party] = session.seal(enclosed, path, to=[session.enrolled[party]])
             self.written[party] = path
         session.report("sealing returns", len(uploads), len(uploads))
 

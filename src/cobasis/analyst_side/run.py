@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cobasis.analyst_side.forget import kept_uploads
+from cobasis.analyst_side.groups import Trained, meet
 from cobasis.analyst_side.history import CONSENSUS, HALTED, Family, Outcome
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, lost_replies, planned
@@ -50,7 +51,7 @@ from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.card import card_of, make_card
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.explanations import coefficients_of
-from cobasis.protocol.refusals import LEAVE_OUT
+from cobasis.protocol.refusals import LEAVE_OUT, refuse_certificate
 from cobasis.protocol.scores import Worth
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.vertical import unit_of
@@ -72,6 +73,7 @@ def run(
     model: ModelName | None = None,
     cluster: str | None = None,
     scores: bool = False,
+    trained: Trained | None = None,
     now: datetime | None = None,
 ) -> RunResult:
     """End the exchange that is open: write one sealed reply per party.
@@ -79,6 +81,7 @@ def run(
     Run it again after Ctrl-C, a kill or a full disk: what is done is not done again, and all
     returns carry the same model. `confirmed` names the parties that came after the last run and
     are to be taken in. `scores` asks for those of every agreed family, where something is new.
+    Of a group it shows its target to the other groups' analysts, and returns what all `trained`.
     """
     with session.at_work():
         session.require_kept()
@@ -102,14 +105,12 @@ def run(
             elif plan.exchange.reply == "span":
                 written = _send_spans(session, plan)
             else:
-                concluded = conclude(
-                    session,
-                    parties=plan.members,
-                    family=family,
-                    away=plan.away,
-                    cluster=cluster,
-                    compared=session.agreement.allowed_models if scores else (),
-                )
+                written = _met(session, plan, trained=trained) if session.agreement.groups else {}
+                if trained or not written:
+                    told: Any = {"away": plan.away, "cluster": cluster}
+                    told |= {"compared": session.agreement.allowed_models if scores else ()}
+                    told |= {"family": family, "model_at": written.get("model")}
+                    concluded = conclude(session, parties=plan.members, **told)
         session.tell()
     written = {**concluded.written} if concluded else written
     return RunResult(plan=plan, concluded=concluded, written=written)
@@ -166,9 +167,17 @@ def _send_spans(session: AnalystSession, plan: Plan) -> dict[str, Path]:
     kept, written = session.kept_span(), {}
     enclosed = enclose(kept, agreement=session.agreement, sender=session.name)
     for party in counted(lost_replies(session), step="sealing", report=session.report):
-        session.seal_reply(enclosed, party=party, exchange=exchange)
         written[party] = session.reply(party, exchange)
+        session.seal(enclosed, written[party], to=[session.enrolled[party]])
     return written
+
+
+def _met(session: AnalystSession, plan: Plan, *, trained: Trained | None) -> dict[str, Path]:
+    folder = session.work.alignments / _alignment(session, plan.members, realign=False)
+    with _analyst(session, plan.members, folder=folder, path=folder / "model") as analyst:
+        analyst.align()
+        refuse_certificate(analyst.certify(), session.agreement)
+        return meet(session, analyst, trained=trained)
 
 
 def conclude(
@@ -181,12 +190,13 @@ def conclude(
     cluster: str | None = None,
     compared: Collection[ModelName] = (),
     made_all: Callable[[], object] = lambda: None,
+    model_at: Path | None = None,  # of a group, whose model is trained with others
 ) -> Concluded:
     """Train, seal returns, and write the line; `made_all` is called when only that is left."""
     everybody, received = sorted(parties), session.history.taken()
     name = _alignment(session, everybody, realign=realign)
     words = [name, family, *everybody, version("cobasis")]
-    path = session.work.models / f"{name_of(words)}.model"
+    path = model_at or session.work.models / f"{name_of(words)}.model"
     with _analyst(session, everybody, folder=session.work.alignments / name, path=path) as analyst:
         analyst.align()
         certificate = analyst.certify()
@@ -204,7 +214,7 @@ def conclude(
         )
         end = Conclusion(session, made, session.exchanges[-1], away)
         # of a table the coefficients are what counts, and without labels nothing says a worth
-        unjudged = session.agreement.tabular or session.agreement.task in UNLABELLED
+        unjudged = session.agreement.tabular or session.agreement.task in UNLABELLED or model_at
         judged = () if unjudged or end.kept else compared
         scores = training.compared(analyst, judged, report=session.report) if judged else {}
         card, others = card_of(analyst), partial(training.model_without, analyst)

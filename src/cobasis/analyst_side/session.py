@@ -29,6 +29,7 @@ from cobasis.keys.identity import Identity, enrolled_key
 from cobasis.linalg.arrays import Hidden, Integers
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, moment_of, moment_text
+from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.news import News, Revocation, refuse_revoked
@@ -51,6 +52,7 @@ class WorkFolder:
         self.alignments = path / "alignment"
         self.models = path / "models"
         self.span = path / "span.safetensors"
+        self.table = path / "aligned.parquet"  # of a group's rows
         self.findings = path / "findings.json"
 
     def sealed(self, party: str, exchange: Exchange) -> Path:
@@ -144,6 +146,9 @@ class AnalystSession(Hidden):
     def reply(self, party: str, exchange: Exchange) -> Path:  # as outbox/icu.north.2-return
         return self.outbox / f"{stem_of(self.path)}.{party}.{exchange.number}-{exchange.reply}"
 
+    def reference(self, lab: str) -> Path:
+        return self.path.with_name(f"{lab}.reference")
+
     def kept(self, received: Received) -> AbstractContextManager[Bundle]:
         path = self.work.sealed(received.party, self.exchanges[received.exchange - 1])
         if not path.is_file() or file_digest(path) != received.file:
@@ -178,23 +183,17 @@ class AnalystSession(Hidden):
             simulated=False,
         )
 
-    def seal_reply(self, enclosed: Enclosed, *, party: str, exchange: Exchange) -> str:
-        return write_bundle(
-            self.reply(party, exchange),
-            draft=enclosed.draft,
-            parts=enclosed.parts,
-            sign=self.identity.sign,
-            recipients=[self.enrolled[party]],
-            created=self.now(),
-        )
+    def seal(self, enclosed: Enclosed, path: Path, *, to: Sequence[PublicIdentity]) -> str:
+        sign, created = self.identity.sign, self.now()
+        return write_bundle(path, **enclosed._asdict(), sign=sign, recipients=to, created=created)
 
     @contextmanager
-    def opened(self, path: Path) -> Iterator[Bundle]:
-        """Open what a party sealed for this analyst, in this round, while the block runs."""
-        mine = Expected(
-            round_id=self.agreement.round_id, agreement=self.digest, recipient=self.name
-        )
-        told: Any = {"unseal": self.identity.unseal, "signer": self.enrolled, "expected": mine}
+    def opened(self, path: Path, *, lab: PublicIdentity | None = None) -> Iterator[Bundle]:
+        """Open what a party, or another group's analyst, sealed for this one in this round."""
+        of: Any = {"kind": "consensus"} if lab else {"agreement": self.digest}
+        mine = Expected(round_id=self.agreement.round_id, recipient=self.name, **of)
+        signer = {lab.name: lab} if lab else self.enrolled
+        told: Any = {"unseal": self.identity.unseal, "signer": signer, "expected": mine}
         try:
             yield open_bundle(path, into=self.work.incoming, **told)
         finally:

@@ -120,7 +120,7 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
         plain: dict[str, Any] = json.loads(_as_json(text))
     except (RecursionError, ValueError) as error:  # also for brackets, or digits, without end
         raise _no_toml(path, str(error)) from None
-    for title in ("party", "approver", "signature"):
+    for title in ("party", "approver", "groups", "signature"):
         listed = plain.get(title, [])
         if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
             raise AgreementError(
@@ -175,6 +175,7 @@ def complete(
     parties: Iterable[PublicIdentity] = (),
     approvers: Iterable[Approver] = (),
     analyst: PublicIdentity | None = None,
+    groups: Iterable[PublicIdentity] = (),
     commitment: str = "",
 ) -> str:
     """Return an unsigned agreement's text with who takes part and the commitment to their secret.
@@ -188,7 +189,7 @@ def complete(
             "Make a new agreement, with a round of its own."
         )
     document = tomlkit.parse(text)
-    for title, people in (("party", parties), ("approver", approvers)):
+    for title, people in (("party", parties), ("approver", approvers), ("groups", groups)):
         if people and not isinstance(document.get(title), AoT):
             document[title] = tomlkit.aot()
         known = {str(each.get("name")): each for each in document.get(title, ())}

@@ -20,7 +20,7 @@ from cobasis.party_side.session import PartySession
 from cobasis.party_side.worth import fit_local, score_quietly
 from cobasis.protocol.card import ModelCard
 from cobasis.protocol.enrolment import words_of
-from cobasis.protocol.terms import others_of
+from cobasis.protocol.terms import other_groups, others_of
 
 
 @grouped
@@ -125,7 +125,8 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
     if taken.change_of_basis is not None:
         lines += wrapped(f"The certificate says of your basis: {taken.evidence}; {CAVEAT}.")
     made = "Trained on" if taken.total is None else "The baseline table of the rows of"
-    lines += [*wrapped(f"{made} {listed(taken.trained_on)}."), *tables]
+    everybody = listed((*taken.trained_on, *other_groups(session.agreement)))
+    lines += [*wrapped(f"{made} {everybody}."), *tables]
     if taken.change_of_basis is not None:
         lines += wrapped(f"The target keeps a trace of {listed(taken.target_carries)}.")
     if taken.model_sha256:

@@ -1,5 +1,6 @@
 """``cobasis agreement new``: a commented agreement, who takes part, and their secret."""
 
+import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,9 +28,11 @@ from cobasis.cli.questions import asked
 from cobasis.cli.words import PERSON, aside, listed, picked, wrapped
 from cobasis.errors import OptionError
 from cobasis.keys.identity import Identity, enrolled_here
+from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models import ModelName, Task
 from cobasis.party_side.author import Authorship, People, issue, read_people, vouched
 from cobasis.party_side.draft import draft_fields
+from cobasis.party_side.session import read_secret
 from cobasis.protocol.agreement import Precision, missing_fields
 from cobasis.protocol.enrolment import PublicIdentity, words_of
 from cobasis.transport.invites import Invitations
@@ -50,6 +53,8 @@ class Enrolment:
     approver: Annotated[list[str] | None, Option(help="Officer: north=officer.pub; repeat.")] = None
     invite: Annotated[list[str] | None, Option(help="Who comes by a code; repeat.")] = None
     known: Annotated[list[Path] | None, Option(help="Agreements whose keys you know.")] = None
+    group: Annotated[list[Path] | None, Option(help="All groups' analysts, .pub.")] = None
+    secret_of: Annotated[Path | None, Option(help="Agreement of a group with the secret.")] = None
     yes: Annotated[bool, Option("--yes", help="All fingerprints are compared; ask none.")] = False
 
     def compare(self, people: People, *, own: Identity | None, known: People) -> None:
@@ -78,7 +83,13 @@ class Enrolment:
         for each in pubs:
             if line_in(each, PublicIdentity) == found.analyst:
                 owner.tell([f"{each} is the analyst's, and is set aside from the parties'."])
-        return found
+        return replace(found, groups=tuple(line_in(x, PublicIdentity) for x in self.group or ()))
+
+    def secret(self, owner: Owner) -> bytes:
+        """Draw the consortium's secret, or open that of another group."""
+        if self.secret_of is None:
+            return secrets.token_bytes(KEY_BYTES)
+        return read_secret(owner.party(self.secret_of, sealed=False)).key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +192,7 @@ def new(
         if edited and last.files:
             question = "Draw a new secret, and replace every NAME.secret?"
             consent(question, yes=enrolment.yes, what="the new secret")
-        issue(author, text=text, identity=identity)
+        issue(author, text=text, identity=identity, key=enrolment.secret(owner))
     if edited and not missing_fields(read_draft(file)):
         _bring(invited)
     void = "The secrets are new: what was sent before is of no use. " if last.files else ""

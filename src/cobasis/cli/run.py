@@ -20,8 +20,10 @@ from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError, WaitingError
 from cobasis.models import ModelName
 from cobasis.party_side.accept import Found
+from cobasis.party_side.predict import usable
 from cobasis.protocol.baseline import BaselineTable
 from cobasis.protocol.card import ModelCard
+from cobasis.protocol.terms import other_groups
 from cobasis.report.estimates import write_coefficients, write_effects
 from cobasis.report.pages import as_csv, render_card, write_files
 from cobasis.report.table import rows_of, small_cells, write_table
@@ -37,6 +39,7 @@ def run(
     model: Annotated[ModelName | None, Option(help="Another family that is agreed.")] = None,
     cluster: Annotated[str | None, Option(help="Address of a Dask scheduler to train on.")] = None,
     scores: Annotated[bool, Option(help="Cross-validate every agreed family.")] = True,
+    trained: Annotated[Path | None, Option(help="The agreement of all groups' sums.")] = None,
     yes: Yes = False,
 ) -> None:
     """End the exchange that is open, and seal one file to each party: a span, or a return.
@@ -44,10 +47,15 @@ def run(
     Typed again it takes in parties that came late, and writes files that were lost. Nobody who
     may still send is left out unless you say so with --without.
 
+    Of a group with an analyst of its own it writes a reference for the other groups' analysts, and
+    with theirs beside the agreement the table that all train on; with --trained the returns.
+
     Example: cobasis run icu.toml
     """
     session = owner.analyst(alone(agreement))
     session.require_kept()
+    if trained and not session.agreement.groups:
+        raise OptionError("this round is of no groups, and trains itself. Leave out --trained.")
     told: dict[str, Any] = {"without": without or [], "again": again or []}
     new: tuple[str, ...] = ()
     with suppress(WaitingError):  # raised again, once the news say how the round stands
@@ -59,6 +67,9 @@ def run(
         consent(question, yes=yes, what="the new run")
     with progress() as session.report:
         told |= {"confirmed": new, "model": model, "cluster": cluster, "scores": scores}
+        if trained is not None:
+            party = owner.party(trained)
+            told["trained"] = party.agreement, usable(party, model="common").model
         found = end(session, **told)
     _say(owner, session, found)
 
@@ -130,18 +141,31 @@ def _say(owner: Owner, session: AnalystSession, found: RunResult) -> None:
         what = f"Attempt {plan.attempt} begins, of {who}: each accepts the news and sends again."
         lines += wrapped(f"{what} Sums that came before are deleted; they go with other masks.")
         lines += ["", f"Next: send {session.news.name} to everybody"]
-    elif concluded is None and (away := (*plan.missing, *plan.without)):
+    elif plan.exchange.reply == "span" and (away := (*plan.missing, *plan.without)):
         lines += wrapped(f"The span is made without {listed(away)}, for good; none is added later.")
     if concluded is not None:
         card = write_card(concluded.card, session.path)
         table = card.with_name(card.name.replace(".card.html", ".table"))
         told |= {**_told(concluded, card=card), "table": concluded.table and table}
         lines += _lines(concluded, card=card, table=table)
+        if also := other_groups(session.agreement):
+            lines += wrapped(f"The model is of rows of {listed(also)}, too, by sums of all groups.")
     if not plan.attempt:
         send = f"Send each party its own file, and {session.news.name} to everybody."
+        if "reference" in found.written:
+            send = _among_groups(session)
         lines += ["", *(f"Wrote {path}" for path in found.written.values())]
-        lines += [send if found.written else "Nothing is new, and no file is lost."]
+        lines += wrapped(send) if found.written else ["Nothing is new, and no file is lost."]
     owner.say(lines, command="run", round=session.agreement.round_id, written=found.written, **told)
+
+
+def _among_groups(session: AnalystSession) -> str:
+    paths = (session.reference(each.name) for each in session.agreement.groups)
+    away = [path.name for path in paths if not path.exists()]
+    then = f"when {listed(away)} lie here, the same command again"
+    then = then if away else "when the sums of all are accepted, the same with --trained SUMS.toml"
+    what = f"{session.name}.reference, which holds no row, to the other groups' analysts"
+    return f"Send {what}. Next, {then}."
 
 
 _NOTHING: dict[str, Any] = {

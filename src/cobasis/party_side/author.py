@@ -6,7 +6,6 @@ what was written last, and digests of sealed secrets, never the secret.
 
 import hashlib
 import json
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -41,7 +40,6 @@ from cobasis.disk.whole import (
 )
 from cobasis.errors import AgreementError, CobasisError, DiskError, OptionError
 from cobasis.keys.identity import Identity
-from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.session import NEWS, PART, SUFFIX
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import Approver, PublicIdentity, Succession
@@ -54,6 +52,7 @@ class People:
     parties: tuple[PublicIdentity, ...] = ()
     approvers: tuple[Approver, ...] = ()
     analyst: PublicIdentity | None = None
+    groups: tuple[PublicIdentity, ...] = ()  # analysts of all groups
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
@@ -62,12 +61,13 @@ class People:
             parties=tuple(PublicIdentity(**each) for each in fields.get("enrolled", ())),
             approvers=tuple(Approver(**each) for each in fields.get("approvers", ())),
             analyst=PublicIdentity(**lab) if isinstance(lab, dict) else None,
+            groups=tuple(PublicIdentity(**each) for each in fields.get("groups", ())),
         )
 
     @property
     def everybody(self) -> tuple[PublicIdentity, ...]:
-        lab = [self.analyst] if self.analyst is not None else []
-        return (*self.parties, *(each.public for each in self.approvers), *lab)
+        labs = dict.fromkeys((*filter(None, [self.analyst]), *self.groups))
+        return (*self.parties, *(each.public for each in self.approvers), *labs)
 
     def joined(self, more: "People") -> "People":
         """Return these with others: a known name gets its new key."""
@@ -77,6 +77,7 @@ class People:
             parties=tuple(parties.values()),
             approvers=tuple(approvers.values()),
             analyst=more.analyst or self.analyst,
+            groups=more.groups or self.groups,
         )
 
 
@@ -231,13 +232,12 @@ class Authorship:
             yield f"sealed in '{sealed_path(self.path).name}'"
 
 
-def issue(author: Authorship, *, text: Callable[..., str], identity: Identity) -> None:
-    """Draw a secret, seal it to each party, and write the agreement that is committed to it.
+def issue(author: Authorship, *, text: Callable[..., str], identity: Identity, key: bytes) -> None:
+    """Seal a secret to each party, and write the agreement that is committed to it.
 
-    The agreement is written last: after a kill at any moment the same call makes another secret,
-    and overwrites what this home sealed before and nothing else.
+    The agreement is written last: after a kill at any moment the same call seals anew, and
+    overwrites what this home sealed before and nothing else.
     """
-    key = secrets.token_bytes(KEY_BYTES)
     round_id = str(read_draft(author.path, text=text(commitment="")).get("round_id", ""))
     final = text(commitment=ConsortiumSecret(key).commitment(round_id))
     agreement = read_agreement(author.path, text=final).agreement

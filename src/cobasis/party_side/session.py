@@ -211,11 +211,12 @@ SUFFIX, PART = ".secret", "secret.bin"
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SentSecret(Hidden):
     secret: ConsortiumSecret
+    key: bytes
     maker: str
     bundle: str
 
 
-def read_secret(session: PartySession, path: Path) -> SentSecret:
+def read_secret(session: PartySession, path: Path | None = None) -> SentSecret:
     """Open the consortium secret, and hold it against agreement and commitment.
 
     A secret goes with the very agreement that is signed. Were it taken under another text,
@@ -225,7 +226,7 @@ def read_secret(session: PartySession, path: Path) -> SentSecret:
     with session.alone():
         session.require_open()
         manifest, key, digest = open_in_memory(
-            path,
+            path or session.path.with_name(f"{session.name}{SUFFIX}"),
             unseal=session.identity.unseal,
             signer={each.name: each for each in session.agreement.enrolled},
             expected=replace(session.expected, kind="secret"),
@@ -238,7 +239,7 @@ def read_secret(session: PartySession, path: Path) -> SentSecret:
             )
         found = ConsortiumSecret(key)
         found.check_opens(session.agreement, party=session.name)
-        return SentSecret(secret=found, maker=manifest.sender, bundle=digest)
+        return SentSecret(secret=found, key=key, maker=manifest.sender, bundle=digest)
 
 
 def keep_secret(session: PartySession, sent: SentSecret) -> None:

@@ -155,6 +155,8 @@ class Agreement(Worded):
         Parties that hold some of the columns only; empty where all hold all.
     map : Columns, RandomFourier or Mixed
         What rows go through before the basis, which is then of the map's features.
+    groups : tuple of PublicIdentity
+        The analysts of all groups, this one's among them; empty where one analyst has all rows.
 
     Raises
     ------
@@ -206,6 +208,7 @@ class Agreement(Worded):
     outcome: Annotated[Outcome | None, IF_ANY] = None
     holdings: Annotated[tuple[Holding, ...], IF_ANY] = ()
     map: Annotated[FeatureMap, Field(exclude_if=lambda each: each == AS_IS)] = AS_IS
+    groups: Annotated[tuple[PublicIdentity, ...], IF_ANY] = ()
 
     _held: "tuple[Agreement, Holding] | None" = PrivateAttr(None)
     _digest: bytes = PrivateAttr()

@@ -20,6 +20,7 @@ from cobasis.models.chain_file import encode_chain
 from cobasis.protocol.agreement import Agreement, Count, Digest, Name, Precision
 from cobasis.protocol.enrolment import Text
 from cobasis.protocol.sums_terms import FOR_ROWS, Release, guarantee_of
+from cobasis.protocol.terms import other_groups
 from cobasis.strict_json import IF_ANY, Strict, canonical_json
 
 if TYPE_CHECKING:
@@ -249,11 +250,11 @@ _GIVES: Mapping[Gives, str] = {
 def _limits(agreement: Agreement, returned: "Return", *, gives: Gives) -> Iterator[str]:
     who, noise = returned.trained_on, agreement.dp
     yield (
-        f"It is of rows of {', '.join(who)} and of nobody else, and was tried on no others: for "
-        "people of other places, times and devices nothing is known."
+        f"It is of rows of {', '.join((*who, *other_groups(agreement)))} and of nobody else, and "
+        "was tried on no others: for people of other places, times and devices nothing is known."
     )
     if absent := [name for name in agreement.parties if name not in who]:
-        yield f"Named in the agreement, but not in the model: {', '.join(absent)}."
+        yield f"Named in the agreement, but not among these: {', '.join(absent)}."
     if traces := [name for name in returned.target_carries if name not in who]:
         yield f"The alignment keeps a trace of {', '.join(traces)}, whose rows are not in it."
     yield _GIVES[gives]

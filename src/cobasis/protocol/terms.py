@@ -19,7 +19,7 @@ from cobasis.features.maps import map_problems
 from cobasis.features.outcome import Outcome
 from cobasis.linalg.arrays import Places
 from cobasis.models import FAMILIES, MODELLESS, TABULAR, UNLABELLED, family
-from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS
+from cobasis.protocol.sums_terms import FEWEST_PARTIES, NEEDED_FOR_ROWS
 from cobasis.statistics.sample import FEWEST
 from cobasis.strict_json import Strict
 
@@ -64,6 +64,21 @@ def holding_problems(agreement: "Agreement") -> Iterator[str]:
         return
     found = [*_party_problems(agreement)]
     yield from found or _block_problems(agreement)
+
+
+def _group_problems(agreement: "Agreement") -> Iterator[str]:
+    labs, every = {x.name for x in agreement.groups if x.role == "analyst"}, agreement.groups
+    if len(labs) < max(len(every), FEWEST_PARTIES) or agreement.analyst not in {None, *every}:
+        yield f"[[groups]] are {FEWEST_PARTIES} analysts or more, and this agreement's is of them"
+    other = (agreement.sums, agreement.holdings, agreement.server, agreement.outcome)
+    if agreement.model not in {"ridge", "rff"} or any(other):  # which are by sums
+        words = "release='rows' and model='ridge' or 'rff'"
+        yield f"[[groups]] go with {words}, and with no [outcome], [[holdings]] or server"
+
+
+def other_groups(agreement: "Agreement") -> list[str]:
+    """Return whose rows shape the model besides those of the parties that are named."""
+    return [f"the group of {lab.name}" for lab in agreement.groups if lab != agreement.analyst]
 
 
 def blocks_of(agreement: "Agreement") -> Mapping[str, tuple[Holding, ...]]:
@@ -222,6 +237,7 @@ def task_problems(agreement: "Agreement") -> Iterator[str]:
         yield f"model='{model}' carries rows and is for simulations, and somebody is enrolled here"
     beside = agreement.outcome or model in TABULAR
     yield from _outcome_problems(agreement, agreement.outcome) if beside else ()
+    yield from _group_problems(agreement) if agreement.groups else ()
 
 
 def _outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterator[str]:

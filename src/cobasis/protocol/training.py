@@ -205,6 +205,7 @@ def model_without(analyst: "Analyst", returned: Return) -> Chain | None:
         model is None
         or not FAMILIES[model].additive
         or agreed.dp is not None
+        or agreed.groups
         or not 1 < len(rest) < MOST_PARTIES
     ):
         return None
