@@ -25,7 +25,8 @@ class Done(NamedTuple):
 class Warm:
     def __init__(self):
         self._context = get_context("forkserver")
-        self._context.set_forkserver_preload([jobs.__name__])
+        later = ("sklearn.model_selection", "sklearn.svm", "narwhals._polars.dataframe")
+        self._context.set_forkserver_preload([jobs.__name__, *later])  # else each child loads them
 
     def do(self, job, **told):
         reads, writes = self._context.Pipe(duplex=False)

@@ -27,7 +27,7 @@ from cobasis.party_side.worth import score
 from cobasis.privacy.audit.report import as_json
 from cobasis.protocol import training
 from cobasis.tables.cells import dialect_of
-from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
+from faults import BROKEN, FULL, at_call, calls_of, changes, half
 from party_side.sites import ENROLLED, FIELDS, NAMES, PEOPLE, Consortium, agreed, join
 from privacy.attacks.constructions import audited, subject
 from under_fault.checking import problems, sent, state
@@ -187,9 +187,15 @@ def _build_consensus(root):
 
 
 def called(folder, command):
-    """The calls of a command that nothing disturbs, and what it leaves."""
-    calls = [name for name, _ in calls_of(lambda: COMMANDS[command](site_at(folder)))]
-    return calls, state(site_at(folder))
+    """A command that nothing disturbs: its calls, those that change the disk, what it leaves."""
+    made = []
+
+    def noted(*call):
+        made.append(call[0])
+        return changes(*call)
+
+    calls = calls_of(lambda: COMMANDS[command](site_at(folder)), counts=noted)
+    return len(made), [name for name, _ in calls], state(site_at(folder))
 
 
 def killed(folder, command, at, within):
@@ -214,10 +220,8 @@ def retried(folder, command, wanted):
     return wrong + [f"another {path.name}" for path in first if again[path] != first[path]]
 
 
-def failing(stage, command, act, wanted, few=0):
-    """Let every call fail in turn, or some `few`, each in a fresh copy; what was wrong."""
-    made = calls_of(lambda: COMMANDS[command](site_at(_copied(stage))), counts=every)
-    step = 1 + len(made) // few if few else 1
+def failing(stage, command, act, wanted, step):
+    """Let every call fail in turn, or each so many, in a fresh copy; what was wrong."""
     full = act == "full"
     number, failed, coded, wrong = 1 + step // 2 if full else step, 0, 0, []
     while True:
@@ -231,7 +235,7 @@ def failing(stage, command, act, wanted, few=0):
             except Exception as error:  # noqa: BLE001 -- a traceback is what may not be
                 found.append(repr(error))
         if clock.stopped_at is None:
-            return len(made), failed, coded, wrong
+            return failed, coded, wrong
         try:
             found += retried(place, command, wanted)
         except CobasisError as error:

@@ -39,7 +39,7 @@ def whole(warm, stages):
 
 @pytest.fixture(scope="module")
 def calls(whole):
-    return {command: called for command, (called, _) in whole.items()}
+    return {command: called for command, (_, called, _) in whole.items()}
 
 
 def test_every_command_changes_the_disk_by_calls_that_are_numbered(calls, tell):
@@ -62,7 +62,7 @@ def cycle(warm, stages, whole):
         if again:  # it may live: less may be left to do than that
             status = warm.do(jobs.killed, at=again, within=False, **told).status
             assert status in {-signal.SIGKILL, 0}
-        called, wanted = whole[command]
+        _, called, wanted = whole[command]
         retry = warm.do(jobs.retried, wanted=wanted, **told)
         assert retry == (0, []), (at, called[at - 1], within, again)
         shutil.rmtree(place)
@@ -104,9 +104,9 @@ FAILING = [
 def test_when_a_call_fails_it_is_one_coded_error_and_a_retry_succeeds(  # noqa: PLR0917 -- a table
     warm, stages, whole, tell, command, act, few
 ):
-    told = {"stage": str(stages / command), "command": command, "act": act}
-    told["wanted"] = whole[command][1]
-    made, failed, coded, wrong = warm.ask(jobs.failing, few=few, **told)
+    made, _, wanted = whole[command]
+    told = {"stage": str(stages / command), "command": command, "act": act, "wanted": wanted}
+    failed, coded, wrong = warm.ask(jobs.failing, step=1 + made // few if few else 1, **told)
     assert wrong == []
     if few:
         assert failed > 1
