@@ -4,7 +4,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cobasis.disk.whole import file_digest
 from cobasis.errors import (
     CobasisError,
     DimensionError,
@@ -18,7 +17,6 @@ from cobasis.linalg.arrays import gathered
 from cobasis.party_side.rows import check, open_rows
 from cobasis.party_side.send import finish, require_turn, send, send_again
 from cobasis.vault.datasets import Forced
-from faults import Killed, at_call, dying_before, on
 from party_side.sites import FEATURES, NUMBERS, agreed, frame, ready_from
 
 
@@ -162,13 +160,3 @@ def test_the_upload_waits_for_the_span_and_until_then_the_proposal_is_the_same(m
     assert send_again(site.session("north"), None).digest == sent.digest
     assert finish(site.session("north"), None) is None
     assert send(site.ready()).digest == sent.digest
-
-
-def test_a_file_that_a_kill_left_without_a_name_gets_it_from_the_same_command(site):
-    to = site.session("north").beside("1-upload")
-    with pytest.raises(Killed), at_call(1, dying_before, counts=on("replace", to.name)):
-        send(site.ready())
-    assert not to.exists()
-    done = finish(site.session("north"), to)
-    assert (done.again, file_digest(to)) == (True, done.digest)
-    assert finish(site.session("north"), to) is None

@@ -54,14 +54,6 @@ def test_a_sample_is_each_partys_first_rows_however_they_are_cut(tmp_path):
         np.testing.assert_allclose(one.rows[: len(first)], first, atol=1e-14)
 
 
-def test_a_part_for_another_process_knows_the_parties_of_its_blocks_alone(tmp_path):
-    aligned = cut(*made(tmp_path, dtype="float32"), n_blocks=100)
-    part = aligned.only([2])
-    assert len(part._uploads) == len(part._changes) == 1
-    np.testing.assert_equal(part.block(2), aligned.block(2))  # the same in each pass
-    assert part.block(2).rows.dtype == np.float64
-
-
 def test_numbers_that_are_none_are_refused_with_the_partys_name(tmp_path):
     uploads, changes = made(tmp_path)
     rows, labels = table(30)

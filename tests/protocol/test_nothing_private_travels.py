@@ -118,13 +118,15 @@ def test_the_search_finds_each_kind_of_planted_value():
         }
 
 
-def test_the_order_comes_from_the_partys_own_key_and_from_nothing_that_is_sent():
-    """Equal rows, labels, agreement and secret: the order still differs from key to key."""
-    secret, (X, y) = ConsortiumSecret(), tables()["north"]
+def test_order_and_basis_come_from_the_partys_own_key_and_from_nothing_that_is_sent():
+    """Equal rows, labels, agreement and secret: they still differ from key to key."""
+    secret, (X, y), seen = ConsortiumSecret(), tables()["north"], set()
 
     def order(key):
-        return tuple(joined(secret, key=PartyKey(key)).project(RowsInMemory(X, y)).order)
+        made = joined(secret, key=PartyKey(key)).project(RowsInMemory(X, y))
+        seen.add(made.basis._columns.tobytes())
+        return tuple(made.order)
 
-    assert len({order(bytes([index]) * 32) for index in range(8)}) == 8
+    assert len({order(bytes([index]) * 32) for index in range(8)}) == len(seen) == 8
     drawn = PartyKey(bytes(32)).stream(f"order/{ROUND}").permutation(len(X))
     assert order(bytes(32)) == tuple(drawn)

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aligners import principal_cosines
 from cobasis import Analyst, ConsortiumSecret, PartyKey, Round
 from cobasis.errors import (
     AgreementError,
@@ -45,17 +44,6 @@ def test_traffic_counts_every_array_that_went_up_and_came_down():
     assert "4 parties, " in repr(done)
 
 
-def test_weighted_directions_go_out_by_their_energy_and_every_basis_has_the_span_that_came_back():
-    made = consortium(basis="weighted_consensus")
-    sent = made.proposals()
-    rows, _ = made.rows["north"]
-    values = np.linalg.svd(rows, compute_uv=False)[:COMPONENTS] / np.sqrt(len(rows))
-    np.testing.assert_allclose(np.linalg.svd(sent["north"].image, compute_uv=False), values)
-    span = made.agreed(sent)
-    for upload in made.analyst.uploads.values():
-        assert principal_cosines(span.rows, upload.anchor_image).min() > 1 - 1e-12
-
-
 ONE_SEEDED = {name: PartyKey(bytes([9] * 32), simulated=name == "west") for name in NAMES}
 
 
@@ -73,19 +61,6 @@ def test_what_a_seed_has_touched_is_marked_and_nothing_else(given, marked):
     assert {each.simulated for each in everything} == {bool(marked)}
     with pytest.raises(AttributeError):
         made.keys["west"].simulated = False
-
-
-def test_real_parties_differ_and_a_later_round_shows_the_kept_span_in_another_order():
-    secret, rows, key = ConsortiumSecret(), tables()["north"], PartyKey(bytes(32))
-    first, later = (joined(secret, key=key, round_id=each) for each in ("2026", "2027"))
-    another = joined(secret, round_id="2026").prepare(*rows)
-    one = first.prepare(*rows)
-    assert np.abs(one.anchor_image - another.anchor_image).max() > 0.01
-    two = later.prepare(*rows, basis=first.basis)
-    assert not np.allclose(one.rows, two.rows)
-    np.testing.assert_allclose(np.sort(one.rows, axis=0), np.sort(two.rows, axis=0))
-    again = first.prepare(*rows, basis=first.basis)
-    np.testing.assert_array_equal(one.anchor_image, again.anchor_image)
 
 
 def test_no_step_of_the_analyst_can_be_skipped():
