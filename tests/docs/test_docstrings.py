@@ -25,8 +25,8 @@ SENTENCES = {
     *("model_validate_json", "model_copy"),  # pydantic's own
     "effects",  # as of coefficients
     "table",  # as of summary, which is its text
-    # As of scikit-learn's estimators, with rows and parties as of fit.
-    *("predict", "predict_survival", "score", "coefficients", "fit_transform"),
+    # Of survival, as of the other estimators.
+    *("predict", "predict_survival", "score", "coefficients"),
 }
 """Methods whose docstring is one sentence."""
 

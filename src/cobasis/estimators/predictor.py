@@ -38,7 +38,18 @@ class CollaborativePredictor(CollaborativeTransformer):
     allow_row_carrying: bool = False
 
     def predict(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Array:
-        """Predict labels of the type of `y`, or numbers, by each row's own party, eq. (9)."""
+        """Predict each row's label with its own party's basis and the common model, eq. (9).
+
+        Parameters
+        ----------
+        X, parties : array-like
+            As `transform`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels in the order of `X`, of the type of `y`; numbers for a regressor.
+        """
         found: Array = self._at_parties(X, parties, lambda party, rows: party.predict(rows))
         if self._task == "classification":  # the agreement's, as it writes them; both are sorted
             found = self.classes_[np.searchsorted(self.round_.agreement.classes, found)]

@@ -180,7 +180,18 @@ class CollaborativeTransformer(
         *,
         parties: npt.ArrayLike | None = None,
     ) -> Matrix:
-        """Fit, then bring the same rows into the aligned representation, as `transform` does."""
+        """Fit, then bring the same rows into the aligned representation.
+
+        Parameters
+        ----------
+        X, y, parties : array-like
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            As of `transform`.
+        """
         return self.fit(X, y, parties=parties).transform(X, parties=parties)
 
     def transform(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Matrix:

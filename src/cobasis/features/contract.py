@@ -108,17 +108,21 @@ class CategoryFeature(Strict):
 
     Attributes
     ----------
-    name, blanks_at_most, source
-        As of a `NumericFeature`; the source is that of the words.
+    name : str
+        The column's name.
     values : tuple of str
         The vocabulary, from 1 to 1000 words, told apart by every letter and blank.
     unknown : {"refuse", "other"}
         Whether a party may have other words, which then share one column more.
     missing : {"refuse", "level"}
         Whether a party may have empty cells, which then have one column more.
+    blanks_at_most : float or None
+        The share of empty cells, from 0 to 1, above which a party is asked whether that is right.
     base : str or None
         The word that has no column of its own. The columns of all levels add up to one in every
         row, so of two categories with all their columns one column follows from the others.
+    source : str
+        Where the words come from.
 
     Notes
     -----

@@ -3,8 +3,7 @@
 The noise hides one record only where every condition of the guarantee holds: rows clipped
 before (`cobasis.privacy.sensitivity`), a basis that no private row has shaped, public constants
 for all that was done to the rows, and labels that are public or randomised. These functions
-are arithmetic: they cannot see whether that is so. OptionError where a number is out of its
-range or not finite.
+are arithmetic: they cannot see whether that is so.
 """
 
 import math
@@ -35,6 +34,11 @@ def delta_of(*, epsilon: float, noise: float, sensitivity: float) -> float:
     float
         ``Phi(D / 2s - e s / D) - exp(e) Phi(-D / 2s - e s / D)``, and as much more as rounding
         could have hidden: never below the exact value.
+
+    Raises
+    ------
+    OptionError
+        A number that is not finite, a negative epsilon, or noise or sensitivity not above 0.
 
     Notes
     -----
@@ -89,6 +93,11 @@ def noise_scale(*, epsilon: float, delta: float, sensitivity: float) -> float:
         sigma, the standard deviation in every coordinate. ``delta_of`` at it is at most
         `delta`, and the exact least sigma is smaller by rounding only.
 
+    Raises
+    ------
+    OptionError
+        A number out of its range or not finite.
+
     Notes
     -----
     **Who sees what.** Public numbers only.
@@ -120,13 +129,22 @@ def epsilon_of(*, noise: float, delta: float, sensitivity: float) -> float:
 
     Parameters
     ----------
-    noise, delta, sensitivity : float
-        As of `delta_of` and of `noise_scale`.
+    noise : float
+        sigma, in the rows' unit.
+    delta : float
+        Between 0 and 1.
+    sensitivity : float
+        D, in the rows' unit.
 
     Returns
     -------
     float
         The least epsilon, rounded up; 0 where the noise reaches `delta` without any.
+
+    Raises
+    ------
+    OptionError
+        A number out of its range or not finite.
 
     Notes
     -----
