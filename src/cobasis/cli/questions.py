@@ -35,8 +35,10 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     fields = {word: draft.field_of_words(word, told[word]) for word in read}
     missing = told.get("missing", "")
     example = draft.Example(told["columns"]) if "columns" in told else None
-    columns = told.get("numbers", []), told.get("categories", [])
-    found = draft.features_of_words(*columns, missing=missing)
+    found: draft.Features = (
+        *(each for x in told.get("numbers", ()) for each in draft.numbers_of_words(x, missing)),
+        *(draft.category_of_words(x, missing) for x in told.get("categories", ())),
+    )
     before = sums_draft.Counted(told["from_sums"]) if "from_sums" in told else None
     fields["outcome"] = outcome = sums_draft.outcome_of_words(told.get("outcome"))
     out = [fields.get("label"), fields.get("id"), *draft.words_of(told.get("leave_out", ""))]

@@ -3,15 +3,15 @@
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
-from pydantic import BaseModel, create_model
+from pydantic import create_model
 
 from cobasis.algorithms.bases import BASES
 from cobasis.errors import FeatureError, OptionError
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from cobasis.models import Task
 
 Features = tuple[Feature, ...]
-Terms = TypeVar("Terms", bound=BaseModel)
 
 MAX_WORDS = 1000
 FEWEST = 10
@@ -264,28 +263,14 @@ def _reading(option: str, said: str, *, like: str) -> Iterator[None]:
         raise OptionError(f"{option} {said} cannot be read: {why}. Write it as {like}.") from None
 
 
-def features_of_words(
-    numbers: Iterable[str], categories: Iterable[str], *, missing: str = ""
-) -> Features:
-    return (
-        *(each for words in numbers for each in _numbers(words, missing)),
-        *(_category(words, missing) for words in categories),
-    )
-
-
-def terms_of_words(
-    option: str,
-    words: str,
-    *,
-    kind: type[Terms],
-    like: str,
-    read: Callable[[dict[str, Any]], dict[str, Any]],
-) -> Terms:
+@contextmanager
+def terms_of_words(option: str, words: str, *, like: str) -> Iterator[dict[str, Any]]:
+    """Give terms by name to whoever makes something of them; OptionError where nothing can be."""
     with _reading(option, words, like=f"{like}; docs/reference/agreement.md lists its terms"):
-        return kind.model_validate(read({**pairs_of(words)}), strict=False)
+        yield {**pairs_of(words)}
 
 
-def _numbers(words: str, missing: str) -> list[NumericFeature]:
+def numbers_of_words(words: str, missing: str) -> list[NumericFeature]:
     like = "age,pulse or age:centre=60,scale=20,unit=years"
     with _reading("--numbers", words, like=like):
         before, _, constants = words.partition(":")
@@ -309,7 +294,7 @@ def pairs_of(words: str) -> dict[str, str]:
     return told
 
 
-def _category(words: str, missing: str) -> CategoryFeature:
+def category_of_words(words: str, missing: str) -> CategoryFeature:
     name, _, said = words.partition("=")
     with _reading("--category", words, like="sex=female,male"):
         return CategoryFeature(

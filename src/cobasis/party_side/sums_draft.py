@@ -19,7 +19,6 @@ from cobasis.protocol.baseline import BaselineTable, NumberSummary
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.newton import N_STEPS
 from cobasis.protocol.sums_terms import SumsTerms
-from cobasis.strict_json import Strict
 
 N_BINS, _GRID, _OTHER = 20, 1000, "\0"
 """Bins of a baseline table where nobody says how many; rows that stand for all of one, and a word
@@ -79,8 +78,8 @@ def sums_of_words(
 ) -> dict[str, SumsTerms]:
     if words is None:
         return {}
-
-    def read(said: dict[str, Any]) -> dict[str, Any]:
+    like = "maps=rff+mixed,waves=200,most_rows=900,most_rows_in_all=3000,least_rows=100,"
+    with terms_of_words("--sums", words, like=f"{like}target_range=0:30") as said:
         kinds = said.pop("maps", "" if task == "table" or tabular else "rff").split("+")
         kinds = [each.strip() for each in kinds if each]
         maps = _maps(kinds, said, features or (), public)
@@ -88,27 +87,19 @@ def sums_of_words(
             said["target_range"] = tuple(said["target_range"].split(":"))
         usual = {"n_bins": N_BINS} if task == "table" else {}
         usual |= {"steps": N_STEPS} if tabular and task != "regression" else {}
-        return {**usual, **said, "maps": maps}
-
-    like = "maps=rff+mixed,waves=200,most_rows=900,most_rows_in_all=3000,least_rows=100,"
-    like += "target_range=0:30"
-    return {"sums": terms_of_words("--sums", words, kind=SumsTerms, like=like, read=read)}
-
-
-class _Named(Strict):
-    map: FeatureMap
+        terms = SumsTerms.model_validate({**usual, **said, "maps": maps}, strict=False)
+    return {"sums": terms}
 
 
 def map_of_words(words: str, features: Features, *, public: Public) -> FeatureMap:
     """Read the map that rows go through before the basis: of three bandwidths the middle one."""
-
-    def read(said: dict[str, Any]) -> dict[str, Any]:
+    like = "rff,waves=200,bandwidth=2, as mixed,waves=200 or as columns"
+    with terms_of_words("--map", words, like=like) as said:
         said.pop(kind := next(iter(said), ""), None)
         made = _maps([kind], said, features, public)
-        return {**said, "map": made[len(made) // 2]}
-
-    like = "rff,waves=200,bandwidth=2, as mixed,waves=200 or as columns"
-    return terms_of_words("--map", words, kind=_Named, like=like, read=read).map
+        if said:
+            raise ValueError(f"{', '.join(said)}: nothing here has this name")
+    return made[len(made) // 2]
 
 
 def waves_of(
@@ -145,12 +136,11 @@ def _maps(
 
 
 def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:
-    def read(said: dict[str, Any]) -> dict[str, Any]:
-        summed = {} if sums is None else {"radius": 1.0, "most_rows": sums.most_rows}
-        return {"lifetime_epsilon": 1.0, **summed, **said}
-
+    usual = {"lifetime_epsilon": 1.0}
+    usual |= {} if sums is None else {"radius": 1.0, "most_rows": sums.most_rows}
     like = "epsilon=8,radius=2,most_rows=900,labels=public"
-    found = terms_of_words("--dp", words, kind=DPTerms, like=like, read=read)
+    with terms_of_words("--dp", words, like=like) as said:
+        found = DPTerms.model_validate({**usual, **said}, strict=False)
     once = {"lifetime_epsilon": found.epsilon + found.spent_on_labels}
     return found if "lifetime_epsilon" in words else found.model_copy(update=once)
 
@@ -158,12 +148,9 @@ def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:
 def outcome_of_words(words: str | None) -> Outcome | None:
     if words is None:
         return None
-
-    def read(said: dict[str, Any]) -> dict[str, Any]:
+    like = "event=died,horizons=180/365,errors=robust"
+    with terms_of_words("--outcome", words, like=like) as said:
         said |= {name: times_of(name, said[name]) for name in ("horizons", "grid") if name in said}
         if "estimators" in said:
             said["estimators"] = tuple(said["estimators"].replace("/", " ").split())
-        return said
-
-    like = "event=died,horizons=180/365,errors=robust"
-    return terms_of_words("--outcome", words, kind=Outcome, like=like, read=read)
+        return Outcome.model_validate(said, strict=False)
