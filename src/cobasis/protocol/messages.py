@@ -157,23 +157,21 @@ class Return(Message):
 
 
 def encode_labels(
-    labels: npt.ArrayLike | None,
-    agreement: Agreement,
-    *,
-    n_rows: int,
-    party: str,
-    alone: bool = False,
+    labels: npt.ArrayLike | None, agreement: Agreement, *, n_rows: int, party: str
 ) -> Labels | None:
-    """Check labels against the agreement and turn classes into their positions.
-
-    `alone` is for the label's own column, where others are agreed on beside it.
-    """
+    """Check labels against the agreement and turn classes into their positions."""
     labelled = agreement.classes or agreement.outcome or agreement.task in OF_NUMBERS
     elsewhere = agreement.holdings and agreement.unlabelled
     if agreement.task in UNLABELLED or not labelled or elsewhere:
         return None
-    if agreement.outcome is not None and not alone:
+    if agreement.outcome is not None:
         return _records(labels, agreement, agreement.outcome, n_rows=n_rows, party=party)
+    return _column(labels, agreement, n_rows=n_rows, party=party)
+
+
+def _column(
+    labels: npt.ArrayLike | None, agreement: Agreement, *, n_rows: int, party: str
+) -> Labels:
     array = as_labels(labels, name=f"the labels of party '{party}'")
     if array.ndim != 1 or len(array) != n_rows:
         raise LabelError(
@@ -238,8 +236,7 @@ def _records(
             ) from None
         found = np.zeros(n_rows, dtype=kind)
         if agreement.classes:
-            same: Any = {"n_rows": n_rows, "party": party, "alone": True}
-            cells[VALUE] = np.asarray(encode_labels(cells[VALUE], agreement, **same))
+            cells[VALUE] = _column(cells[VALUE], agreement, n_rows=n_rows, party=party)
         for role, each in cells.items():
             if each.shape != (n_rows,) or each.dtype.kind not in "fiub":
                 raise LabelError(
