@@ -50,7 +50,7 @@ def test_three_hospitals_get_the_clusters_of_all_patients_and_their_centres(coba
     for cluster, centre in enumerate(map(float, lines["age"]), start=1):
         ages = found.filter(prediction=cluster)["age"]
         assert abs(ages.mean() - centre) < 1 > ages.std() / 3
-    cobasis.said("score icu.toml", "no label says")
+    cobasis.said("score icu.toml", "is not scored")
     cobasis.said("accept icu.toml icu.north.1-return", f"age {float(lines['age'][0]):.4g}")
 
 

@@ -327,7 +327,7 @@ def test_an_effect_is_read_by_everybody_who_accepts(tmp_path, monkeypatch):
     typed.run()
     typed.accept()
     said = typed("score icu.toml north.csv").stdout
-    assert "no label says what a model is worth" in " ".join(said.split())
+    assert "is not scored on rows that were held back" in " ".join(said.split())
     folders = [tmp_path / f"icu.{name}.table" for name in NAMES]
     files = {"effects.csv", "balance.csv", "effects.tex", "effects.html", "love.svg", "love.png"}
     assert {each.name for each in folders[0].iterdir()} == files

@@ -224,10 +224,10 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
     fields.setdefault("threat_model", "semi-honest")
     task = fields.get("task")
     if "sums" in fields:
-        if told := [name for name in FOR_ROWS if name in fields]:
+        if told := [f"--{name.replace('_', '-')}" for name in FOR_ROWS if name in fields]:
             raise OptionError(
-                f"{', '.join(told)} say how rows are projected, and --sums sends none. Leave "
-                "them out, or --sums."
+                f"Say --sums, or how rows are projected ({', '.join(told)}), and not both: sums "
+                "project none."
             )
         model = {"model": "ridge"} if task in {"classification", "regression"} else {}
         fields = {"minimum_parties": FEWEST_PARTIES, **model, **fields, "release": "sums"}

@@ -231,7 +231,9 @@ def _sums(agreement: Agreement, n_rows: int | None) -> Preview:
 
 def _scores(agreement: Agreement, n_rows: int | None) -> Preview:
     what = f"counts, losses and a histogram of scores over {_rows(n_rows)} that are held back"
-    if agreement.sums and agreement.sums.importance:
+    if n_rows is not None and n_rows < FEWEST_ROWS:
+        what = f"zeros alone, since {_rows(n_rows)} that are held back are below {FEWEST_ROWS}"
+    elif agreement.sums and agreement.sums.importance:
         what += ", and what shuffling each column costs there"
     few = (
         "a bin of few rows shows what the model gives to them; of fewer than "

@@ -77,7 +77,7 @@ def score(
         return Scores(n_rows=0, chosen=chosen, remarks=(why,))
 
     if agreement.task in UNSCORED:
-        return none(f"the round was for {agreement.task}: no label says what a model is worth")
+        return none(f"a round for {agreement.task} is not scored on rows that were held back")
     if agreement.unlabelled:
         others = others_of(agreement)
         who = " or ".join(x.party for x in agreement.holdings if x.labels and x.party in others)

@@ -141,8 +141,8 @@ def refuse_few(n_rows: int, *, agreement: Agreement, party: str) -> None:
     fewest, terms = agreement.fewest_rows, agreement.sums
     if terms is not None and not terms.least_rows <= n_rows <= terms.most_rows:
         raise AgreementError(
-            f"party '{party}' has {n_rows:,} rows, and the agreement takes {terms.least_rows:,} to "
-            f"{terms.most_rows:,} of a party. Send as many, or agree on other numbers."
+            f"party '{party}' has {n_rows:,} rows to sum up, and the agreement takes "
+            f"{terms.least_rows:,} to {terms.most_rows:,} of a party. Send as many, or change that."
         )
     if n_rows < fewest:
         raise AgreementError(

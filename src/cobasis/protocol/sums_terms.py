@@ -97,7 +97,7 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
         return
     default = {name: type(agreement).model_fields[name].default for name in FOR_ROWS}
     if given := [name for name in FOR_ROWS if getattr(agreement, name) != default[name]]:
-        yield f"{', '.join(given)} say how rows are projected, and release='sums' sends none"
+        yield f"release='sums' projects no rows: leave out {', '.join(given)}"
     if min(len(agreement.parties), agreement.minimum_parties) < FEWEST_PARTIES:
         yield f"sums need minimum_parties={FEWEST_PARTIES} or more: a total of two tells each other"
     if (agreement.task in {"regression", "count"}) != (terms.target_range is not None):

@@ -195,9 +195,6 @@ def rows_problems(agreement: "Agreement") -> Iterator[str]:
         yield "public_rows_sha256 goes with a public basis or a public or smote anchor"
     if (agreement.precision == "int8") != (agreement.int8_range is not None):
         yield "int8_range goes with precision='int8', and only with it"
-    if agreement.minimum_parties > len(agreement.parties):
-        n_parties = len(agreement.parties)
-        yield f"minimum_parties={agreement.minimum_parties} is above the {n_parties} parties"
 
 
 _REGRESSIONS = ("classification", "regression", "count", "survival")
