@@ -36,11 +36,6 @@ FILES = [door for door, (_, at_file, *_) in DOORS.items() if at_file]
 BROUGHT = ["whole", "part", "part by POST"]
 
 
-def fields_of(door):
-    brought = {"content-digest": digest_field(DIGEST)} if DOORS[door][3] else {}
-    return {**DOORS[door][2], **brought}
-
-
 def put(name, value):
     return lambda request: request.headers.update({name: value})
 
@@ -171,16 +166,12 @@ def of_all_doors():
         yield door, f"a clock {minutes} minutes off", 401, {"minutes": minutes}
     for door, name in product(DOORS, FIELDS):
         yield door, f"{name} set behind the signature", 404, {"after": put(name, "9")}
-    for door in DOORS:
-        for name in fields_of(door):
-            yield from of_field(door, name)
-
-
-def of_field(door, name):
-    others = tuple(each for each in FIELDS if each != name)
-    yield door, f"{name} not signed", 404, {"signing": {"FIELDS": others}}
-    yield door, f"{name} taken away", 404, {"after": lambda request: request.headers.pop(name)}
-    yield door, f"{name} twice", 404, {"after": put_twice(name, "9")}
-    status, values = VALUES[name]
-    for value in values:
-        yield door, f"{name}: {value}", status, {name: value}
+    for door, (*_, fields, content) in DOORS.items():
+        for name in (*fields, *["content-digest"] * bool(content)):
+            others = tuple(each for each in FIELDS if each != name)
+            yield door, f"{name} not signed", 404, {"signing": {"FIELDS": others}}
+            away = lambda request, name=name: request.headers.pop(name)  # noqa: E731
+            yield door, f"{name} taken away", 404, {"after": away}
+            yield door, f"{name} twice", 404, {"after": put_twice(name, "9")}
+            status, values = VALUES[name]
+            yield from ((door, f"{name}: {value}", status, {name: value}) for value in values)

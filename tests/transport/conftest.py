@@ -1,7 +1,11 @@
 """A consortium whose agreement names a server: anew, or made once for tests that only ask."""
 
+import shutil
+from copy import copy
+
 import pytest
 
+from cli.round_by_commands import Typed
 from cobasis.transport import client, server
 from transport.serving import STEP, World
 
@@ -15,9 +19,22 @@ def world(tmp_path_factory):
             yield made
 
 
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory):
+    """One as it was made, of which each test has a copy in the same place, at the same port."""
+    with pytest.MonkeyPatch.context() as patch:
+        made = World(tmp_path_factory.mktemp("kept") / "fresh", patch)
+    shutil.copytree(made.root, made.root.with_name("kept"))
+    return made
+
+
 @pytest.fixture
-def fresh(tmp_path, monkeypatch):
-    return World(tmp_path / "fresh", monkeypatch)
+def fresh(kept, monkeypatch):
+    made = copy(kept)
+    shutil.rmtree(made.root)
+    shutil.copytree(made.root.with_name("kept"), made.root)
+    made.typed = Typed(made.root, monkeypatch)
+    return made
 
 
 @pytest.fixture

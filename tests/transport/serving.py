@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 import uvicorn
 
+from cli import round_by_commands
 from cli.round_by_commands import NAMES, PUBS, Typed, write_table
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.transcript import verify_transcript
@@ -18,10 +19,7 @@ from cobasis.transport.server import Server
 from cobasis.transport.web import PLAIN, WebServer
 from cobasis.transport.worker import Worker
 
-TERMS = (
-    "--columns public.csv --i-may-publish --label sick --id patient --purpose study "
-    "--task classification --retention-days 30 --model ridge --yes"
-)
+TERMS = f"{round_by_commands.TERMS} --model ridge --yes"
 ROWS = "--n-components 3 --models ridge,logistic --minimum-parties 2"
 PARTIES = ("north", "south", "east")  # first who has written the agreement
 SIGNED = "--wait 0 --signed-by Officer"

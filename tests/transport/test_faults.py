@@ -75,6 +75,7 @@ def broken(world, *, after):
     line = Line(world.port, to=free_port(), after=after)
     with world.serving(port=line.to), line.listening:
         yield line
+        line.listening.shutdown(socket.SHUT_RDWR)  # or a thread keeps the port that others have
 
 
 @pytest.mark.usefixtures("quickly")
