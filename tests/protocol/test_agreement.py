@@ -58,8 +58,8 @@ NOVELTY = {"task": "novelty", "model": "gaussian_mixture"}
 SMOTE = {"anchor": "smote", "public_rows_sha256": DIGEST}
 CONTRADICTIONS = {
     "consensus, gaussian": ({"basis": "consensus", "anchor": "gaussian"}, "isometric"),
-    "groups of two": ({"groups": LABS[:2]}, "are 3 analysts or more"),
-    "groups of others": ({"groups": LABS[1:] * 2, "analyst": ANALYST}, "this agreement's is of"),
+    "groups of two": ({"groups": LABS[:2]}, "to name 3 different"),
+    "groups of others": ({"groups": LABS[1:] * 2, "analyst": ANALYST}, "this agreement's own"),
     "groups of clusters": ({"groups": LABS, **NONE}, "go with release='rows' and model="),
     "consensus, two parties": ({"basis": "consensus", "parties": NAMES[:2]}, "at least 3 parties"),
     "public basis without rows": ({"basis": "public"}, "public_rows_sha256 goes with"),

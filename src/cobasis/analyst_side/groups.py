@@ -90,7 +90,9 @@ def _write_rows(session: AnalystSession, rows: AlignedRows, *, names: Sequence[s
     agreement, buffer, (aligned, labels) = session.agreement, BytesIO(), rows.sample(rows.n_rows)
     columns = dict(zip(names, aligned.T, strict=True))
     table = pl.DataFrame({**columns, agreement.label: decode_labels(labels, agreement)})
-    table.with_row_index(names[0].replace("aligned", "row")).write_parquet(buffer)
+    table.with_row_index(names[0].removesuffix("_1").replace("aligned", "row")).write_parquet(
+        buffer
+    )
     write_whole(session.work.table, buffer.getvalue())
     return session.work.table
 

@@ -128,7 +128,8 @@ def halting(session: AnalystSession) -> Iterator[None]:
     except CobasisError as error:
         what = (type(error).__doc__ or "").partition("\n")[0]
         why = f"{what[:1].lower()}{what[1:].rstrip('.')} [{error.code}]"
-        if len(session.history.ended) < len(session.exchanges):
+        # of a group it may be another group's file, which their analysts can mend
+        if len(session.history.ended) < len(session.exchanges) and not session.agreement.groups:
             if session.history.halted != why:
                 session.note(HALTED, {"why": why})
             session.tell()

@@ -28,7 +28,7 @@ HEAD = """\
 """
 
 _TABLES = {"parties", "features", "enrolled", "analyst", "dp", "record", "approvers", "release"}
-_TABLES |= {"sums", "outcome", "holdings", "map"}
+_TABLES |= {"sums", "outcome", "holdings", "map", "groups"}
 """Fields that stand in tables behind all others, or in a line of their own."""
 
 FEATURES = """\

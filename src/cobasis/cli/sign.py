@@ -162,8 +162,9 @@ def terms_of(agreement: Agreement, who: PublicIdentity) -> Iterator[tuple[str, s
     yield from (("To", f"{lab.name}: only it can open"), ("Its key", lab.fingerprint))
     yield from _sight(agreement, lab.name, labels)
     if labs := [f"{each.name} {each.fingerprint}" for each in agreement.groups if each != lab]:
-        text = "what your group's rows are aligned to, which holds none; they train one model by"
-        yield "Groups", f"{lab.name} shows {', '.join(labs)} {text} sums of all groups' rows"
+        text = "see what your group is aligned to, and no row; sums of all groups make the model, "
+        text += f"which all parties get. A party of any group could help {lab.name}"
+        yield "Groups", f"{', '.join(labs)}: these {text}"
     others = (f"{each.name} {each.fingerprint}" for each in agreement.enrolled if each != who)
     yield "Others get", f"{_model(agreement)}: {_cut(others)}"
     held = f", {100 * agreement.holdout:.0f} % of rows held back" if agreement.holdout else ""

@@ -69,7 +69,8 @@ def holding_problems(agreement: "Agreement") -> Iterator[str]:
 def _group_problems(agreement: "Agreement") -> Iterator[str]:
     labs, every = {x.name for x in agreement.groups if x.role == "analyst"}, agreement.groups
     if len(labs) < max(len(every), FEWEST_PARTIES) or agreement.analyst not in {None, *every}:
-        yield f"[[groups]] are {FEWEST_PARTIES} analysts or more, and this agreement's is of them"
+        told = f"{FEWEST_PARTIES} different analysts or more, this agreement's own among them"
+        yield f"[[groups]] names {', '.join(x.name for x in every)}, and has to name {told}"
     other = (agreement.sums, agreement.holdings, agreement.server, agreement.outcome)
     if agreement.model not in {"ridge", "rff"} or any(other):  # which are by sums
         words = "release='rows' and model='ridge' or 'rff'"
