@@ -19,28 +19,28 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (1_920, 1_170, 15),
-    "analyst_side": (2_070, 1_690, 11),
-    "bundle": (1_930, 1_460, 11),
-    "cli": (4_160, 3_370, 24),
+    "algorithms": (1_910, 1_160, 15),
+    "analyst_side": (2_190, 1_780, 12),
+    "bundle": (1_910, 1_440, 11),
+    "cli": (4_150, 3_360, 24),
     "cobasis": (650, 320, 6),
     "disk": (530, 360, 5),
-    "estimators": (830, 460, 5),
+    "estimators": (810, 450, 4),
     "features": (1_370, 890, 7),
     "keys": (240, 190, 2),
     "linalg": (630, 400, 6),
     "models": (3_000, 2_160, 15),
-    "party_side": (4_190, 3_390, 17),
+    "party_side": (4_130, 3_350, 17),
     "privacy": (1_840, 1_100, 15),
-    "protocol": (7_290, 5_040, 31),
+    "protocol": (7_290, 5_050, 31),
     "report": (810, 650, 6),
     "statistics": (1_870, 1_420, 10),
     "tables": (820, 660, 4),
-    "transport": (1_910, 1_500, 11),
-    "vault": (980, 730, 5),
+    "transport": (1_880, 1_470, 11),
+    "vault": (970, 730, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 31_000,
+    "tests": 31_050,
     "experiments and benchmarks": 10_900,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

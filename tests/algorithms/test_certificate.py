@@ -91,6 +91,20 @@ def test_a_correlation_is_the_median_over_peers_of_the_formula(basis, dimension)
         assert found.parties[party].correlation == pytest.approx(np.median(pairs), abs=1e-12)
 
 
+@pytest.mark.parametrize("size", [M, 6])
+def test_a_random_turn_has_mean_zero_and_the_closed_spread(size):
+    """Over draws of a party's whole basis, or of its rotation in a common span of six."""
+    anchor = make_anchor("isometric", n_rows=M, n_features=M)
+    chance = np.sqrt(2 / (size - 1) / (size + 2))
+    span, rows = haar(1, M)[:, :size], normal(1, 40, 5) * np.geomspace(3, 0.3, 5)
+    mine = anchor.apply(span[:, :5]), rows
+    turns = (anchor.apply(span @ haar(1000 + draw, size)[:, :5]) for draw in range(1000))
+    seen = [by_definition(mine, (each, rows), dimension=size) for each in turns]
+    assert abs(np.mean(seen)) < 3 * chance / np.sqrt(len(seen))
+    assert np.std(seen) == pytest.approx(chance, rel=0.1)
+    assert np.mean(np.array(seen) > SPREADS * chance) < 0.03  # a tail of 2 %
+
+
 def test_evidence_follows_from_three_spreads_and_accuses_nobody():
     toy = close_spans(5)
     found = state(toy.images, rows_of(toy))

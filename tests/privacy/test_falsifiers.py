@@ -144,3 +144,13 @@ def test_randomised_labels_say_no_more_than_they_should(rows_per_person, epsilon
     first, second = (released(north, rows, np.full(PEOPLE, label))[1] == 0 for label in (0, 1))
     found = epsilon_at_least(first, second, delta=0.0, cut=0)
     assert 0.8 * epsilon < found <= epsilon
+
+
+def test_noise_of_one_row_says_nothing_of_anothers():
+    north = party(most_rows=2000)
+    rows = np.random.default_rng(0).normal(size=(2000, WIDTH)) * 1e-9
+    found = north.project(RowsInMemory(rows)).noising.projected(0, iter([rows]))[0][0]
+    noise = found / north.agreement.dp.calibration.noise
+    assert stats.kstest(noise.ravel(), stats.norm.cdf).pvalue > 1e-4
+    paired = np.corrcoef(noise[:1000].ravel(), noise[1000:].ravel())[0, 1]
+    assert abs(paired) < 5 / math.sqrt(noise[:1000].size)

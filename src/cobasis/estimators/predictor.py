@@ -144,6 +144,8 @@ class CollaborativeClassifier(
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels that occurred, sorted, of the type of `y`.
+    round_, parties_, n_features_in_, feature_names_in_
+        As `CollaborativeTransformer`.
 
     Notes
     -----

@@ -50,8 +50,14 @@ class CollaborativeTransformer(
     n_components : int, optional
         l, columns of every secret basis; by default half the features, at least one. Fewer
         components show the analyst less, and keep less.
-    aligner, anchor, n_anchor_rows, basis : optional
-        As ``simulate`` takes them.
+    aligner : str or Aligner
+        "odc", "gopp", "whitened", "imakura", "kawakami", or one with other options.
+    anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
+        The anchor's kind.
+    n_anchor_rows : int, optional
+        a; by default as ``simulate`` chooses it.
+    basis : {"svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"}
+        How parties choose their bases.
     public_rows : array-like of shape (n_public, n_features), optional
         For public anchors and bases; unused by others, so that a search can compare them.
     features : sequence of NumericFeature or CategoryFeature, optional

@@ -78,8 +78,8 @@ def sums_of_words(
 ) -> dict[str, SumsTerms]:
     if words is None:
         return {}
-    like = "maps=rff+mixed,waves=200,most_rows=900,most_rows_in_all=3000,least_rows=100,"
-    with terms_of_words("--sums", words, like=f"{like}target_range=0:30") as said:
+    like = "maps=rff+mixed,waves=200,most_rows=900,most_rows_in_all=3000"
+    with terms_of_words("--sums", words, like=like) as said:
         kinds = said.pop("maps", "" if task == "table" or tabular else "rff").split("+")
         kinds = [each.strip() for each in kinds if each]
         maps = _maps(kinds, said, features or (), public)
