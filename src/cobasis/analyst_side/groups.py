@@ -5,7 +5,6 @@ all references in the agreed order, and finds the very same changes of basis.
 """
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -85,7 +84,7 @@ def _terms(agreement: Agreement) -> list[str]:
     return [f"{x} {hashlib.sha256(canonical_json({x: told[x]})).hexdigest()}" for x in told]
 
 
-def _write_rows(session: AnalystSession, rows: AlignedRows, *, names: Sequence[str]) -> Path:
+def _write_rows(session: AnalystSession, rows: AlignedRows, *, names: list[str]) -> Path:
     """Write everybody's aligned rows and labels: the table of one party in a round of sums."""
     agreement, buffer, (aligned, labels) = session.agreement, BytesIO(), rows.sample(rows.n_rows)
     columns = dict(zip(names, aligned.T, strict=True))
@@ -97,9 +96,7 @@ def _write_rows(session: AnalystSession, rows: AlignedRows, *, names: Sequence[s
     return session.work.table
 
 
-def _model_of(
-    trained: Trained, agreement: Agreement, *, change: Matrix, names: Sequence[str]
-) -> Chain:
+def _model_of(trained: Trained, agreement: Agreement, *, change: Matrix, names: list[str]) -> Chain:
     """Return a model of all groups' frame as one of the group's own."""
     of, model = trained
     columns, words = encoded_columns(of.features), ("task", "label", "classes")
