@@ -106,7 +106,7 @@ ROWS = {  # what cannot stand beside the terms of a round of rows, and why
     **dict.fromkeys(("--precision int8", "--models ridge,oracle", "--classes yes"), "[CB303]"),
     "--columns none.csv": "[CB601]",
     "--task table": "task='table' goes with release='sums'",
-    "--sums maps=rff,": "how rows are projected (--n-components), and",
+    "--sums maps=rff,": "Say --sums or --n-components, not both: sums",
     "--category sex": "sex cannot be read: values: it has to have at least 1 item.",
     "--numbers age:centr=1": "age:centre=60,scale=20,unit=years",
     "--numbers age:source=x": "a name or source behind it",

@@ -165,7 +165,7 @@ def test_f20_a_column_that_follows_from_others_is_dropped_by_name(cobasis):
     """Three categories in 334 rows of credit, as many components as columns."""
     words = ("checking=none,low,high", "purpose=car,goods,study", "sex=female,male")
     line = "agreement new icu.toml --numbers age:centre=35,scale=11 --task classification"
-    said = "No column of its own has what follows from others: purpose=car, sex=female."
+    said = "Left without a column, since the others tell it: purpose=car, sex=female."
     cobasis.said(" ".join([line, *(f"--category {each}" for each in words)]), said)
     draft = read_draft(Path("icu.toml"))
     assert draft["n_anchor_rows"] == 1 + 3 + 2 + 1
@@ -189,7 +189,7 @@ def test_f20_a_column_that_follows_from_others_is_dropped_by_name(cobasis):
     simulate(rows, rng=rng, n_components=6, features=all_based, basis="pca")
     for more in ("basis pca", "category site=here"):  # centred rows; a constant column
         new = f"{line} --{more} --category sex=f,m".replace("icu", more[:3])
-        cobasis.said(new, "follows from others: sex=f.")
+        cobasis.said(new, "the others tell it: sex=f.")
 
 
 @pytest.mark.parametrize(("how", "size"), [("fp64", 1), ("fp16", 6), ("int8 --int8-range 20", 8)])

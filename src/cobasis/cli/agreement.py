@@ -264,7 +264,7 @@ def _show(
     }
     lead = lead or f"Wrote {path}, of round '{told['round']}'."
     if bases := [f"{each['name']}={each['base']}" for each in features if "base" in each]:
-        lead += f" No column of its own has what follows from others: {', '.join(bases)}."
+        lead += f" Left without a column, since the others tell it: {', '.join(bases)}."
     fingerprint = own.public.fingerprint if own else None
     lines = _lines(told, own=fingerprint, more=more, brought=bool(codes))
     owner.say([*wrapped(lead), *lines], command="agreement new", **told)

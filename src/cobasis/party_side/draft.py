@@ -226,8 +226,7 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
     if "sums" in fields:
         if told := [f"--{name.replace('_', '-')}" for name in FOR_ROWS if name in fields]:
             raise OptionError(
-                f"Say --sums, or how rows are projected ({', '.join(told)}), and not both: sums "
-                "project none."
+                f"Say --sums or {', '.join(told)}, not both: sums are of no projected rows."
             )
         model = {"model": "ridge"} if task in {"classification", "regression"} else {}
         fields = {"minimum_parties": FEWEST_PARTIES, **model, **fields, "release": "sums"}

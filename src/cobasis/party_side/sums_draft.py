@@ -36,9 +36,10 @@ class Counted:
         try:
             self._table = BaselineTable.read(path.read_bytes())
         except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error).splitlines()[0]
             raise OptionError(
-                f"--from-sums '{folder}' is no baseline table: {str(error).splitlines()[0]}. Give "
-                "the folder that 'cobasis accept' wrote at the end of a round with task='table'."
+                f"--from-sums '{folder}' is no baseline table: {why}. Give the folder that "
+                "'cobasis accept' wrote at the end of a round with task='table'."
             ) from error
         self.names = [each.feature.name for each in self._table.columns]
 
