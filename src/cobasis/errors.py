@@ -94,7 +94,7 @@ class UnlikeColumnError(LocalError, code="CB108"):
 
 
 class EstimateError(LocalError, code="CB109"):
-    """Rows that determine no regression table, or columns that depend on each other."""
+    """Rows that determine no table or effect, or columns that depend on each other."""
 
 
 class AnchorError(LocalError, code="CB201"):

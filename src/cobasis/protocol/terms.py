@@ -249,7 +249,7 @@ def _outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterat
             yield f"outcome.{name} is for task='{tasks}' alone"
     for name in ("grid", "horizons"):
         if [*(times := getattr(given, name))] != sorted({*times}):
-            yield f"outcome.{name} do not rise"
+            yield f"the times of outcome.{name} do not rise"
     if task == "table":
         yield from _curve_problems(given)
         return
