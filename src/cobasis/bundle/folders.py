@@ -71,7 +71,7 @@ class FitFolder(Fits):
         self.path = Path(path)
         self._gathered: list[str] = []
         self._gathered_bytes = 0
-        self._shards: dict[int, Stamp] = {}
+        self._shards: dict[Path, Stamp] = {}
         self._lock: ExitStack | None = None
         self._load()
 
@@ -86,7 +86,7 @@ class FitFolder(Fits):
         """Look at what is in the folder, again when it has been locked."""
         self.data, self._shards, self.target = {}, {}, None
         for shard in sorted(self.path.glob("fits-*.safetensors")):
-            self._index(int(shard.stem.partition("-")[2]), shard)
+            self._index(shard)
         # there is none where it is damaged; a DiskError is not damage
         with suppress(FileFormatError, KeyError, TypeError, ValueError):
             if (path := self.path / _TARGET).exists():
@@ -99,13 +99,13 @@ class FitFolder(Fits):
         """Write what was gathered; afterwards a kill loses none of it."""
         if not self._gathered:
             return
-        number = max(self._shards, default=-1) + 1
+        number = max((int(each.stem.partition("-")[2]) for each in self._shards), default=-1) + 1
         fits: dict[str, Fit] = {_TENSOR + party: self.data[party] for party in self._gathered}
         tables = {name: np.asarray(x.change_of_basis, _NUMBERS) for name, x in fits.items()}
         determinations = [fit.determination for fit in fits.values()]
-        path = self._shard_path(number)
+        path = self.path / f"fits-{number:05d}.safetensors"
         write_tables(path, tables, metadata={"determination": json.dumps(determinations)})
-        self._index(number, path)
+        self._index(path)
         self._gathered, self._gathered_bytes = [], 0
 
     def __enter__(self) -> Self:
@@ -141,17 +141,13 @@ class FitFolder(Fits):
         found = self.data[party]
         if isinstance(found, Fit):
             return found
-        shard, place, determination = found
+        path, place, determination = found
         change: Matrix = np.empty(place.shape, _NUMBERS)
-        path = self._shard_path(shard)
         what = f"the fit of party '{party}' in '{path}'"
-        read_array(path, change, offset=place.offset, stamp=self._shards[shard], what=what)
+        read_array(path, change, offset=place.offset, stamp=self._shards[path], what=what)
         return Fit(change_of_basis=change, determination=determination)
 
-    def _shard_path(self, number: int) -> Path:
-        return self.path / f"fits-{number:05d}.safetensors"
-
-    def _index(self, number: int, path: Path) -> None:
+    def _index(self, path: Path) -> None:
         try:
             header = read_header(path, max_bytes=_MAX_HEADER)
             told = json.loads(header.metadata["determination"])
@@ -162,6 +158,6 @@ class FitFolder(Fits):
                 "delete the folder, and start again; a damaged file of fits may also be deleted "
                 "alone."
             ) from None
-        self._shards[number] = header.stamp
+        self._shards[path] = header.stamp
         for (name, place), each in fits:
-            self.data[name.removeprefix(_TENSOR)] = number, place, each
+            self.data[name.removeprefix(_TENSOR)] = path, place, each
