@@ -48,7 +48,6 @@ def test_a_name_that_is_not_there_is_missed_as_anywhere():
 
 
 LOADED = {
-    "import cobasis": {"numpy", "pydantic", "scipy"},
     "from cobasis import simulate": {"numpy", "pydantic", "scipy"},
     "from cobasis import *": {"scipy.special", "pandas"},
     "from cobasis import Agreement, Analyst, Party, Round, train": {"scipy.special", "narwhals"},

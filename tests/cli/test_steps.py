@@ -17,11 +17,11 @@ TERMS = (
 )
 
 
-def begun(cobasis, terms=TERMS, **options):
+def begun(cobasis, terms=TERMS):
     """Everybody signs and has a table; what the first is shown."""
     for seed, name in enumerate(NAMES):
         write_table(Path(f"{name}.csv"), seed=seed, n_rows=200)
-    return cobasis.signed_on(terms, **options)
+    return cobasis.signed_on(terms)
 
 
 def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(cobasis):
@@ -67,19 +67,6 @@ def test_a_party_sees_whether_its_table_can_be_summed_before_anybody_signs(cobas
         cobasis(f"agreement new {name}.toml {PUBS} {other}")
         why = "does not fit the agreement", f"takes {asked}"
         cobasis.refused(line.replace("icu", name), *why)
-
-
-def test_each_step_leaves_with_an_approval_of_its_own(cobasis):
-    begun(cobasis, f"{TERMS} --approver north=officer.pub", officers=("officer",))
-    for number in (1, 2):
-        cobasis("audit icu.toml north.csv -o audit.html")
-        cobasis("approve icu.toml audit.json --yes", by="officer")
-        cobasis.send("north")
-        if number == 1:
-            cobasis.send("east", "south")
-            cobasis.run()
-            cobasis.accept()
-            cobasis.refused("send icu.toml north.csv --yes", "one was used up", "[CB513]")
 
 
 def test_importance_is_agreed_on_by_words_and_printed_on_all_sides(cobasis):

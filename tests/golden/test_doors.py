@@ -15,17 +15,15 @@ WITHIN = {
     "logistic": 1e-3,  # its optimiser stops at a gradient of 1e-4
     "mlp": 1e-2,  # its optimiser stops after some epochs, with all rounding of all its steps
 }
-LONG = ("mlp", "boosted_trees")
-"""Families that are tuned for a second; on one table and by one aligner each time."""
+LONG = ("demo", "mlp", "boosted_trees")
+"""What takes seconds: the demo, and families that are tuned."""
 
 
 def cases():
     for door, measures in doors.DOORS.items():
         for case, measure in measures.items():
             of = case.split(", ")[1] if door == "models" else door
-            slow = of in LONG and case != f"wine, {of}, odc"
-            slow |= door == "demo"
-            marks = [pytest.mark.soak] if slow else []
+            marks = [pytest.mark.soak] if of in LONG else []
             yield pytest.param(
                 door, case, measure, WITHIN.get(of), id=f"{door}: {case}", marks=marks
             )

@@ -40,6 +40,7 @@ def told_to(rounds):
 def test_a_perceptron_of_many_blocks_is_tuned_and_stops_early(n_rows, task, monkeypatch):
     """Of 150 rows none is kept apart to judge by, and their own loss falls on and on."""
     monkeypatch.setattr(out_of_core, "ROUND_ROWS", 250)  # of 400 rows a pass is three rounds
+    monkeypatch.setattr(out_of_core, "MAX_PASSES", 100)
     rows = np.random.default_rng(0).normal(size=(2400, 5))
     labels = rows[:, 0] + np.random.default_rng(1).normal(size=2400)
     labels = (labels > 0).astype(int) if task == "classification" else rows[:, 0]
@@ -112,39 +113,26 @@ def boosted(n_classes, monkeypatch):
     return fit_xgboost(Cut(rows, labels, ()), split=split, classes=classes, over=Pass()), rows
 
 
-def as_xgboost(told, rows):
-    booster = xgboost.Booster()
-    booster.load_model(bytearray(told))
-    given = xgboost.DMatrix(rows.astype(np.float32))
-    return booster.predict(given, output_margin=True).reshape(len(rows), -1)
-
-
-def as_layers(told, rows):
-    for layer in xgboost_layers(told):
-        rows = layer.apply(rows)
-    return rows
-
-
-def splits_of(told):
-    for tree in json.loads(told)["learner"]["gradient_booster"]["model"]["trees"]:
-        columns, left = np.array(tree["split_indices"]), np.array(tree["left_children"])
-        yield from np.array(tree["split_conditions"])[(columns == 0) & (left >= 0)]
-
-
 @pytest.mark.parametrize("n_classes", [2, 3, 0])
 def test_layers_give_what_xgboost_gives_also_of_a_row_on_a_split(n_classes, monkeypatch):
     """xgboost itself adds up in float32, so to 1e-6."""
     told, rows = boosted(n_classes, monkeypatch)
     assert told == boosted(n_classes, monkeypatch)[0]
     assert isinstance(xgboost_layers(told)[-1], Affine)
-    splits = [*splits_of(told)]
+    splits, booster = [], xgboost.Booster()
+    booster.load_model(bytearray(told))
+    for tree in json.loads(told)["learner"]["gradient_booster"]["model"]["trees"]:
+        columns, left = np.array(tree["split_indices"]), np.array(tree["left_children"])
+        splits += [*np.array(tree["split_conditions"])[(columns == 0) & (left >= 0)]]
     on_split = np.tile(rows[0], (len(splits), 1)).astype(np.float32)
     on_split[:, 0] = splits
     below = np.nextafter(on_split, np.float32(-np.inf))
     known = []
     for each in (rows, curved(seed=1)[0], on_split, below):
-        known.append(as_xgboost(told, each))
-        found = as_layers(told, each.astype(np.float64))
+        given, found = xgboost.DMatrix(each.astype(np.float32)), each.astype(np.float64)
+        known.append(booster.predict(given, output_margin=True).reshape(len(each), -1))
+        for layer in xgboost_layers(told):
+            found = layer.apply(found)
         np.testing.assert_allclose(found, known[-1], rtol=0, atol=1e-6 * np.abs(known[-1]).max())
     assert len(np.unique(np.vstack(known[:2]))) > 50
     moved = (known[2] != known[3]).any(axis=1)

@@ -6,7 +6,6 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
@@ -134,12 +133,6 @@ def test_a_representation_round_sends_no_labels_trains_no_model_and_transforms()
     assert all(each.model is None for each in trained(done.analyst).values())
     with pytest.raises(StepError, match="trained no model"):
         done.parties["north"].predict(rows["north"][0])
-
-
-def test_an_aligner_and_a_model_of_ones_own_are_used_and_the_summary_names_the_model():
-    done = simulated(aligner=ODC(reference="east"), model=RandomForestClassifier(2))
-    assert done.analyst.alignment.target.shaped_by == ("east",)
-    assert "model RandomForestClassifier." in str(done)
 
 
 def test_what_has_several_columns_of_labels_is_not_scored_by_one_and_one_column_is():

@@ -8,7 +8,6 @@ from benchmarks.machine import in_a_child
 from bundle.payloads import read_upload
 from cobasis.errors import AgreementError, FileChangedError, NotFiniteError
 from cobasis.linalg.arrays import gathered
-from cobasis.protocol import projection
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.tables import StreamedTable, open_table
 from protocol.consortium import NONE
@@ -84,17 +83,6 @@ def test_labels_stay_with_their_rows_in_a_frame_that_has_no_order():
     )
     rows = open_table(shuffled, agreement=site().agreement, party="north", labels="died")
     np.testing.assert_array_equal(gathered(rows)[:, 0] > 1.0, rows.labels() == 1)
-
-
-def test_a_second_call_and_other_parts_make_the_same_file(tmp_path, monkeypatch):
-    table, north = frame(N_ROWS), site(basis="haar", dp=TERMS)
-    made = []
-    for at, (groups, bins) in enumerate([(700, 2400), (700, 2400), (997, 10**6)]):
-        monkeypatch.setattr(projection, "BIN_BYTES", bins)
-        path, to = tmp_path / f"{at}.parquet", tmp_path / f"{at}.safetensors"
-        table.write_parquet(path, row_group_size=groups)
-        made.append(uploaded(north.party(), path, labels="died", to=to).read_bytes())
-    assert made[0] == made[1] == made[2]
 
 
 def test_what_changes_between_the_passes_or_is_too_much_gets_no_noise(tmp_path, monkeypatch):
