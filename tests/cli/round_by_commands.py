@@ -28,6 +28,10 @@ NAMES = ("east", "north", "south")
 KEPT = tempfile.TemporaryDirectory(prefix="cobasis-keys-")  # to make each anew takes minutes
 PUBS = "east.pub north.pub south.pub lab.pub"
 COLUMNS = ("patient", "a", "b", "c", "d", "sex", "sick")
+TERMS = (
+    "--columns public.csv --i-may-publish --label sick --id patient --purpose study "
+    "--task classification --retention-days 30"
+)
 
 
 class Library:
@@ -141,10 +145,8 @@ class Typed:
     def draft(self, file="icu.toml", *, pubs="", more="", asked="--yes", **options):
         write_table(self.folder / "public.csv", seed=0)
         return self(
-            f"agreement new {file} {pubs} --columns public.csv --label sick --id patient "
-            "--i-may-publish --purpose study --task classification --n-components 3 "
-            "--retention-days 30 "
-            f"--model ridge --models ridge,logistic --minimum-parties 2 {asked} {more}",
+            f"agreement new {file} {pubs} {TERMS} --n-components 3 --model ridge "
+            f"--models ridge,logistic --minimum-parties 2 {asked} {more}",
             **options,
         )
 

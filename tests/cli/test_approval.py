@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from cli.round_by_commands import NAMES, PUBS, write_table
+from cli.round_by_commands import NAMES, PUBS, TERMS, write_table
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.errors import ApprovalError
 from cobasis.party_side import approval
@@ -17,11 +17,7 @@ from cobasis.vault.vault import Vault
 SEND = "send icu.toml north.csv --yes"
 APPROVE = "approve icu.toml audit.json --yes"
 OFFICERS = ("officer", "second")
-AGREED = (
-    "--columns public.csv --i-may-publish --label sick --id patient --purpose study --yes "
-    "--task classification --retention-days 30 --model ridge --approver north=officer.pub"
-)
-TERMS = {
+OF_KINDS = {
     "upload, rounded": "--n-components 3 --precision int8 --int8-range 12",
     "upload, drawn": "--n-components 3 --basis haar "
     "--dp epsilon=8,delta=1e-5,radius=8,most_rows=99,labels=public",
@@ -185,11 +181,12 @@ def test_an_analyst_takes_no_file_without_the_approval_that_is_agreed(audited, m
     assert (found["code"], "no approval that holds" in found["reason"]) == ("CB802", True)
 
 
-@pytest.mark.parametrize("case", TERMS)
+@pytest.mark.parametrize("case", OF_KINDS)
 def test_files_of_every_kind_have_one_audit_and_leave_with_an_approval_of_their_own(officers, case):
     message = case.partition(",")[0]
     write_table(Path("public.csv"), seed=0)
-    officers.signed_on(f"{AGREED} {TERMS[case]}")
+    terms = f"{TERMS} --yes --model ridge --approver north=officer.pub"
+    officers.signed_on(f"{terms} {OF_KINDS[case]}")
     officers.tables()
     officers.refused(f"{SEND} --signed-by Dr", "[CB512]")
     one, two = (officers.json("audit icu.toml north.csv -o audit.html") for _ in range(2))

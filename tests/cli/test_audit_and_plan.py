@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.round_by_commands import write_table
+from cli.round_by_commands import TERMS, write_table
 
 AUDIT = "audit icu.toml north.csv"
 PLAN = "plan icu.toml north.csv"
@@ -58,11 +58,8 @@ def test_a_plan_needs_a_draft_and_a_table_alone_and_public_rows_bring_a_basis(dr
 
 
 def test_rows_are_planned_beside_sums_whichever_the_draft_sends(draft):
-    draft(
-        "agreement new sums.toml --columns public.csv --i-may-publish --label sick --id patient "
-        "--purpose study --task classification --retention-days 30 "
-        "--sums maps=rff,waves=5,most_rows=100,most_rows_in_all=300"
-    )
+    sums = "--sums maps=rff,waves=5,most_rows=100,most_rows_in_all=300"
+    draft(f"agreement new sums.toml {TERMS} {sums}")
     rows, sums = draft.json(PLAN)["releases"]
     asked = draft.json("plan sums.toml north.csv")
     assert (asked["effects"], [x["release"] for x in asked["releases"]]) == ([], ["rows", "sums"])
@@ -73,8 +70,8 @@ def test_rows_are_planned_beside_sums_whichever_the_draft_sends(draft):
     assert rows["n_bytes"] == 70 * (3 * 8 + 8) + 7 * 3 * 8
     assert "all labels" in rows["learns"]
     draft.said("plan sums.toml north.csv", "Rows beside sums")
-    ols = "agreement new ols.toml --columns public.csv --i-may-publish --label a --id patient "
-    draft(f"{ols} --purpose study --task regression --model ols --retention-days 30")
+    numbers = TERMS.replace("sick", "a").replace("classification", "regression")
+    draft(f"agreement new ols.toml {numbers} --model ols")
     only = draft.json("plan ols.toml north.csv --public public.csv")  # nothing else may be signed
     assert [len(only[word]) for word in ("effects", "releases")] == [1, 1]
 

@@ -88,6 +88,7 @@ def test_what_time_it_is_at_the_server_is_told_to_whose_clock_is_off(served):
 
 def test_what_was_damaged_and_came_by_hand_is_taken_and_who_was_left_out_told_to_wait(served):
     served.turn(worker := served.worker(), names=NAMES[:2])
+    worker.step()  # and nothing is new but what comes by hand
     shutil.copy(served.root / "north" / "east.secret", served.root / "east")
     served.typed("sign east/icu.toml -o lab/east.sig --yes", by="east")
     worker.step()

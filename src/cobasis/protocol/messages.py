@@ -166,12 +166,13 @@ def encode_labels(
         return None
     if agreement.outcome is not None:
         return _records(labels, agreement, agreement.outcome, n_rows=n_rows, party=party)
-    return _column(labels, agreement, n_rows=n_rows, party=party)
+    return encode_column(labels, agreement, n_rows=n_rows, party=party)
 
 
-def _column(
+def encode_column(
     labels: npt.ArrayLike | None, agreement: Agreement, *, n_rows: int, party: str
 ) -> Labels:
+    """Check the label's own column, whatever others are agreed on beside it."""
     array = as_labels(labels, name=f"the labels of party '{party}'")
     if array.ndim != 1 or len(array) != n_rows:
         raise LabelError(
@@ -236,7 +237,7 @@ def _records(
             ) from None
         found = np.zeros(n_rows, dtype=kind)
         if agreement.classes:
-            cells[VALUE] = _column(cells[VALUE], agreement, n_rows=n_rows, party=party)
+            cells[VALUE] = encode_column(cells[VALUE], agreement, n_rows=n_rows, party=party)
         for role, each in cells.items():
             if each.shape != (n_rows,) or each.dtype.kind not in "fiub":
                 raise LabelError(

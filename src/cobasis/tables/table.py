@@ -22,7 +22,7 @@ from cobasis.linalg.threads import in_order, one_blas_thread
 from cobasis.models import OF_NUMBERS
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.messages import Labels, encode_labels
+from cobasis.protocol.messages import Labels, encode_column, encode_labels
 from cobasis.protocol.projection import LabelledRows
 from cobasis.protocol.terms import others_of
 from cobasis.tables.sources import Part, Source, refuse_absent, row_of_text, source_of
@@ -162,8 +162,8 @@ class StreamedTable(LabelledRows):
         agreed: Any = label_columns(self._agreement, found.name)[0]
         codes: Any = words_of(nw.from_native(kinds, series_only=True), agreed)
         if (codes < 0).any():
-            of: Any = {"n_rows": len(kinds), "party": self.party, "alone": True}
-            codes = encode_labels(kinds.to_numpy(), self._agreement, **of)
+            array, of = kinds.to_numpy(), self._agreement
+            codes = encode_column(array, of, n_rows=len(kinds), party=self.party)
         return found.replace_strict(kinds, pl.Series(codes), return_dtype=pl.Int64).to_numpy()
 
     def _blocks(
