@@ -18,6 +18,7 @@ from cobasis.bundle.manifest import Kind, Whole, refuse
 from cobasis.bundle.uploads import Payload, check_precision, open_payload
 from cobasis.disk.tensors import read_tables
 from cobasis.errors import ForeignBundleError, OptionError
+from cobasis.models import MODELLESS
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.agreement import Agreement, Digest
@@ -68,7 +69,6 @@ def consensus_in(bundle: Bundle) -> ConsensusSpan:
 
 
 def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
-    """Return what a bundle holds of a return; `check_return` says whether that is all it takes."""
     told, manifest = bundle.manifest.told, bundle.manifest
     if told.get("party") != party or manifest.recipients != (party,):
         raise ForeignBundleError(
@@ -76,6 +76,14 @@ def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
             f"{', '.join(manifest.recipients[:5])}, not of '{party}' alone. Ask the analyst "
             "for your own."
         )
+    task = agreement.task
+    for part, wanted in (
+        ("fit", agreement.sums is None),
+        ("model", task not in MODELLESS),
+        ("total", task == "table"),
+    ):
+        if (there := f"{part}.safetensors" in bundle.parts) != wanted:
+            refuse(bundle.what, f"a return for {task} {'has' if there else 'lacks'} a {part}")
     return _read(
         Return,
         bundle,

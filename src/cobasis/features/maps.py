@@ -110,10 +110,14 @@ class Mixed(Strict):
     knots : tuple of tuple of float
         For each encoded column what splits its values into shares of one size, lowest first, as
         `from_public_rows` makes them; values that many rows share stand more than once.
-    n_waves, bandwidth, seed
+    n_waves : int
+        Each wave gives two features.
+    bandwidth : float
         As of `RandomFourier`, on normal scores, whose variance is about 1.
     columns_per_wave : int
         A wave is of so many columns, drawn at random.
+    seed : int
+        Of the waves; public.
 
     Notes
     -----

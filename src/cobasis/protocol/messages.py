@@ -122,8 +122,8 @@ class Return(Message):
     ----------
     party : str
         Whom it is for, and for nobody else.
-    agreement_digest, simulated
-        As of an `Upload`.
+    agreement_digest : bytes
+        Which agreement it belongs to.
     change_of_basis : ndarray of shape (n_components, n_components) or None
         G_i; None where parties sent sums.
     model : Chain, TrainedModel or None
@@ -138,6 +138,8 @@ class Return(Message):
         What the certificate says of this party.
     trained_on, target_carries : tuple of str
         Whose rows shaped the model; whose trace the target carries, with those that left.
+    simulated : bool
+        Drawn from a seed.
 
     Notes
     -----

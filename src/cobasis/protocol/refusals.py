@@ -200,16 +200,16 @@ def check_return(returned: Return, agreement: Agreement, *, party: str) -> None:
         told = not agreement.classes, width, len(agreement.classes) or 1, model.family
         both = [model, returned.others or model]
         ends = {(x.head == "prediction", x.widths[0], x.widths[-1], x.family) for x in both}
-        fits = ends == {told}
+        fits = ends == {told} and (change is None) == (agreement.sums is not None)
     elif model is not None:
         fits = task not in MODELLESS and len(model.axes) == width
     else:
-        fits = task in MODELLESS
-    sent = None if returned.total is None else returned.total.shape
-    total = (layout_of(agreement).n_words,) if task == "table" else None
-    if not fits or (change is None, sent) != (agreement.sums is not None, total):
+        sent = None if returned.total is None else returned.total.shape
+        total = (layout_of(agreement).n_words,) if task == "table" else None
+        fits = task in MODELLESS and sent == total
+    if not fits:
         raise MessageError(
-            f"what {what} holds does not go with task='{task}', {width} columns. Ask for another."
+            f"the model in {what} does not go with task='{task}', {width} columns. Ask for another."
         )
     if isinstance(model, Chain):
         waves = agreement.sums and model.family == "rff"  # ridge, of a map with waves
