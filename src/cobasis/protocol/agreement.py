@@ -227,8 +227,6 @@ class Agreement(Worded):
         problems = [
             *["round_id and what no file may say, as a line break"]
             * (not self.round_id.isprintable()),
-            *[f"minimum_parties={self.minimum_parties} is above the {len(self.parties)} parties"]
-            * (self.minimum_parties > len(self.parties)),
             # two of them would be one file on some disks
             *_repeats("parties, in whatever case,", map(str.casefold, self.parties)),
             *_repeats("features", (each.name for each in self.features)),
