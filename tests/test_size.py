@@ -20,8 +20,8 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (1_910, 1_160, 15),
-    "analyst_side": (2_190, 1_780, 12),
-    "bundle": (1_910, 1_440, 11),
+    "analyst_side": (2_180, 1_780, 12),
+    "bundle": (1_910, 1_450, 11),
     "cli": (4_150, 3_360, 24),
     "cobasis": (650, 320, 6),
     "disk": (530, 360, 5),
@@ -32,7 +32,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (3_000, 2_160, 15),
     "party_side": (4_130, 3_350, 17),
     "privacy": (1_840, 1_100, 15),
-    "protocol": (7_290, 5_050, 31),
+    "protocol": (7_300, 5_050, 31),
     "report": (810, 650, 6),
     "statistics": (1_870, 1_420, 10),
     "tables": (820, 660, 4),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (970, 730, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 31_050,
+    "tests": 30_990,
     "experiments and benchmarks": 10_900,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

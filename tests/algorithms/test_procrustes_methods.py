@@ -118,3 +118,11 @@ def test_products_do_not_depend_on_the_factors_of_the_bases(anchor, number, deca
     other = Toy(anchor=toy.anchor, bases=bases)
     moved = apart_but_for_a_rotation(products(other, Whitened()), products(toy, Whitened()))
     assert moved < 100 * EPS * toy.condition * other.condition
+
+
+@pytest.mark.parametrize("spans", ["samespan", "diffspan"])
+def test_under_an_isometric_anchor_it_is_odc_on_orthonormal_bases(spans):
+    plain, orth = (make_toy(name, anchor="isometric") for name in (spans, f"{spans}_orth"))
+    odc = products(orth, ODC())
+    assert apart_but_for_a_rotation(products(plain, Whitened()), odc) < plain.rounding(power=1)
+    assert apart_but_for_a_rotation(products(orth, Whitened()), odc) < orth.rounding(power=1)

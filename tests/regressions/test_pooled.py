@@ -70,11 +70,12 @@ def test_regressions_agree_with_statsmodels_on_pooled_columns(case):
     params, p = found.params[:count], found.pvalues[:count]
     covariance = np.asarray(found.cov_params())[:count, :count]
     interval = np.asarray(found.conf_int())[:count]
-    made = table(RAW, LABELS, VALUES[model], model=model, **told)
-    assert gap(made, params, covariance, p=p) < CLOSE
-    assert [line.name for line in made.lines][1:] == list(X)[1:]
-    assert [(line.low, line.high) for line in made.lines] == pytest.approx(interval, rel=1e-7)
-    assert made.log_likelihood == pytest.approx(found.llf, rel=1e-10)
+    for kind in ("orthogonal", "invertible"):
+        made = table(RAW, LABELS, VALUES[model], model=model, kind=kind, **told)
+        assert gap(made, params, covariance, p=p) < CLOSE
+        assert [line.name for line in made.lines][1:] == list(X)[1:]
+        assert [(line.low, line.high) for line in made.lines] == pytest.approx(interval, rel=1e-7)
+        assert made.log_likelihood == pytest.approx(found.llf, rel=1e-10)
 
 
 @pytest.mark.parametrize("model", ["poisson", "negative_binomial"])
@@ -141,11 +142,13 @@ def test_survival_agrees_with_lifelines_on_pooled_columns(case):
         covariance = np.full_like(covariance, np.nan)
         np.fill_diagonal(covariance, found.standard_errors_**2)
     null = found.log_likelihood_ - found.log_likelihood_ratio_test().test_statistic / 2
-    made = table(raw, labels, time, model="cox", event="event", features=features, **told)
-    assert gap(made, found.params_, covariance, p=found.summary["p"]) < CLOSE
-    assert made.log_likelihood == pytest.approx(found.log_likelihood_, rel=1e-12)
-    assert made.null_log_likelihood == pytest.approx(null, rel=1e-12)
-    assert made.n_events == labels.event.sum()
+    for kind in ("orthogonal", "invertible"):
+        options = {"model": "cox", "event": "event", "features": features, "kind": kind}
+        made = table(raw, labels, time, **options, **told)
+        assert gap(made, found.params_, covariance, p=found.summary["p"]) < CLOSE
+        assert made.log_likelihood == pytest.approx(found.log_likelihood_, rel=1e-12)
+        assert made.null_log_likelihood == pytest.approx(null, rel=1e-12)
+        assert made.n_events == labels.event.sum()
 
 
 def test_weights_that_add_up_to_one_give_the_table_of_weights_whose_mean_is_one():

@@ -63,7 +63,18 @@ class CollaborativePredictor(CollaborativeTransformer):
         parties: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> float:
-        """Return accuracy, or R2 of a regressor: 1 is perfect, and no party alone has it."""
+        """Compare predictions with labels: accuracy of a classifier, R2 of a regressor.
+
+        Parameters
+        ----------
+        X, y, parties, sample_weight : array-like
+            As `fit`, and a weight for each row.
+
+        Returns
+        -------
+        float
+            One is perfect. Between organisations no single party has such a number.
+        """
         predicted = self.predict(X, parties=parties)
         labels = label_column(y, n_rows=len(predicted), estimator=type(self).__name__)
         metric = accuracy_score if self._task == "classification" else r2_score
