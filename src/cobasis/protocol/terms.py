@@ -211,14 +211,14 @@ FOR_TASKS = {
 """The terms of an outcome, and which tasks they are for."""
 
 
-def _party_problems(agreement: "Agreement") -> Iterator[str]:
+def _minimum_problems(agreement: "Agreement") -> Iterator[str]:
     if agreement.minimum_parties > len(agreement.parties):
         n_parties = len(agreement.parties)
         yield f"minimum_parties={agreement.minimum_parties} is above the {n_parties} parties"
 
 
 def task_problems(agreement: "Agreement") -> Iterator[str]:
-    yield from _party_problems(agreement)
+    yield from _minimum_problems(agreement)
     task, model = agreement.task, agreement.model
     grouped = task in {"classification", "clustering"} or bool(task == "table" and agreement.label)
     if grouped != (len(agreement.classes) > 1):
