@@ -26,7 +26,7 @@ from benchmarks.timing import seconds
 from cobasis.cli.accept import accept
 from cobasis.cli.go import go
 from cobasis.cli.main import app
-from cobasis.cli.options import Owner
+from cobasis.cli.options import Given, Owner
 from cobasis.cli.receive import receive
 from cobasis.cli.run import run
 from cobasis.cli.send import Asked, send
@@ -148,7 +148,8 @@ class House:
 
         def sends(name: str, here: Path) -> None:
             shutil.copy(sealed, here)
-            self.type(send, name, asked=ASKED, words=[here / "icu.toml", here / "data.csv"])
+            given = Given(words=[here / "icu.toml", here / "data.csv"])
+            self.type(send, name, asked=ASKED, given=given)
             shutil.copy(here / f"icu.{name}.1-upload", inbox)
 
         def accepts(name: str, here: Path) -> None:

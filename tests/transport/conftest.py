@@ -6,7 +6,7 @@ from copy import copy
 import pytest
 
 from cli.round_by_commands import Typed
-from cobasis.transport import client, server
+from cobasis.transport import client, wire
 from transport.serving import STEP, World
 
 
@@ -49,5 +49,5 @@ def served(fresh):
 def quickly(monkeypatch):
     """Parts are small, and nobody pauses between tries."""
     monkeypatch.setattr(client, "_PAUSES", (0.0,) * 5)
-    for module in (client, server):
+    for module in (client, wire):
         monkeypatch.setattr(module, "PART_BYTES", STEP)
