@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from inspect import unwrap
 from pathlib import Path
 from statistics import median
@@ -39,7 +39,6 @@ TERMS = "--i-may-publish --leave-out none --id id --label digit --task classific
 MORE = "--n-components 16 --model ridge --models ridge --holdout 0.2 --retention-days 9"
 COLUMNS = [f"p{at}" for at in range(64)]
 ASKED = Asked(signed_by=["Officer"], checked=COLUMNS, yes=True)  # pixels at the edge are rare
-LOADERS = ("keys.identity", "cli.options")
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
@@ -83,10 +82,7 @@ class House:
     def opened(self) -> Iterator[None]:
         """Let nobody wait for a key to be opened."""
         known = {**self.people, "lab": LAB}
-        with ExitStack() as stack:
-            for each in LOADERS:
-                loader = f"cobasis.{each}.load_identity"
-                stack.enter_context(patch(loader, lambda path, **_: known[path.stem]))
+        with patch("cobasis.cli.options.load_identity", lambda path, **_: known[path.stem]):
             yield
 
     def agree(self) -> None:
