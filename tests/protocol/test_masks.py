@@ -84,6 +84,14 @@ def test_the_total_is_exact_and_any_two_of_three_files_show_nothing():
             checked(LAYOUT, some, n_waves=[0])
 
 
+def test_a_stream_begun_anew_for_each_map_shows_their_difference_and_one_stream_does_not():
+    maps = [sums_of(rows_of(name)) for name in NAMES[:2]]
+    anew = [message("north", sums=each) for each in maps]
+    assert np.array_equal(anew[1] - anew[0], (maps[1] - maps[0]).view(np.uint64))
+    first, second = np.split(message("north", sums=np.hstack(maps)), 2)
+    assert not np.any(second - first == anew[1] - anew[0])
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"round_id": "icu-2027"}, {"exchange": 2}, {"attempt": 2}, {"salt": bytes(32)}],
