@@ -108,8 +108,8 @@ def _learnt(
             f"chance of {terms.delta:g}."
         )
         helped = (
-            "That holds while no more parties help the analyst than the agreement's 'colluders' "
-            "says. Helpers know their own noise, and with more of them too little is left."
+            f"That holds while at most {terms.colluders} of the parties help the analyst. Helpers "
+            "know their own noise, and with more of them too little is left."
         )
         return known, helped
     known = (
