@@ -73,20 +73,15 @@ def test_a_late_party_of_another_width_is_taken_or_refused_as_claimed(row, width
     assert taken.changes_of_basis["late"].shape == (width, 4)
 
 
-def disjoint(common: int) -> Toy:
-    """Parties whose bases share `common` of three features, under an isometric anchor."""
-    axes = np.eye(12)
-    bases = {"north": axes[:, :3] @ haar(3, 3), "south": axes[:, 3 - common : 6 - common]}
-    return Toy(anchor=make_anchor("isometric", n_rows=30, n_features=12), bases=bases)
-
-
 @pytest.mark.parametrize("aligner", [ODC(), Whitened(), GOPP()], ids=repr)
 @pytest.mark.parametrize("common", [0, 2])
 def test_features_in_common_with_nobody_are_undetermined(aligner, common):
     """Each agrees with a mean that contains it, too: only the others can determine it."""
+    axes, anchor = np.eye(12), make_anchor("isometric", n_rows=30, n_features=12)
+    bases = {"north": axes[:, :3] @ haar(3, 3), "south": axes[:, 3 - common : 6 - common]}
     reason = rf"party '\w+' has {3 - common} of 3 directions undetermined.*\[CB205\]"
     with pytest.raises(UndeterminedFitError, match=reason):
-        align(aligner, disjoint(common).images)
+        align(aligner, Toy(anchor=anchor, bases=bases).images)
 
 
 @pytest.mark.parametrize("place", range(4))

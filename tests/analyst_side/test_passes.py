@@ -144,10 +144,6 @@ def test_where_no_cluster_can_train_it_is_an_error_that_says_why(monkeypatch):
     refused(MissingExtraError, r"pip install 'cobasis\[dask\]'")
 
 
-def _index(_, index):
-    return index
-
-
 KILLED = distributed.KilledWorker("a task", SimpleNamespace(address="tcp://there:9"), 3)
 
 
@@ -158,4 +154,4 @@ def test_a_pass_that_nobody_is_left_to_do_ends_in_words(aligned, error, words):
     client = mock.Mock(nthreads=dict)
     client.submit.return_value.result.side_effect = error
     with pytest.raises(OptionError, match=words):
-        list(ClusterPasses(client=client)(_index, aligned, step="dying"))
+        list(ClusterPasses(client=client)(lambda _, index: index, aligned, step="dying"))

@@ -110,12 +110,6 @@ def test_a_ward_and_laboratories_train_with_a_hospital_and_predict_together(agre
     assert np.mean((right["prediction"] == right["sick"]).to_numpy()) > 0.9
 
 
-def held_back(ids, share=0.25):
-    """The rule, by the identifier alone: another would send in one round who stayed in another."""
-    digests = (hashlib.sha256(f"cobasis/1/side\0{each}".encode()).digest() for each in ids)
-    return [int.from_bytes(each[:8], "little") < share * 2**64 for each in digests]
-
-
 def test_a_block_scores_on_people_whom_all_of_it_held_back(agreed):
     finished(agreed)
     told = {
@@ -131,7 +125,9 @@ def test_a_block_scores_on_people_whom_all_of_it_held_back(agreed):
     everybody = BESIDE["east"].replace(".part", "-all.part")
     agreed(f"predict icu.toml east.csv {everybody} -o out.csv", by="east")
     rows = pl.read_csv("east.csv")
-    kept = pl.Series(held_back(rows["patient"]))
+    # the rule, by the identifier alone: another would send in one round who stayed in another
+    digests = (hashlib.sha256(f"cobasis/1/side\0{x}".encode()).digest() for x in rows["patient"])
+    kept = pl.Series([int.from_bytes(x[:8], "little") < 0.25 * 2**64 for x in digests])
     right = rows["sick"] == pl.read_csv("out.csv")["prediction"]
     score = f"score icu.toml {BESIDE['east']}"
     found = agreed.json(score, by="east")["score"]

@@ -24,25 +24,18 @@ def pieces(secret):
     return [*runs, *(run.hex().encode() for run in runs)]
 
 
-def haystack(message):
-    found = {}
-    for field in dataclasses.fields(message):
-        value = getattr(message, field.name)
-        if isinstance(value, np.ndarray):
-            found[field.name] = np.ascontiguousarray(value).tobytes() + value.tobytes(order="F")
-        else:
-            found[field.name] = value if isinstance(value, bytes) else repr(value).encode()
-    return found
-
-
 def hits(message, private):
     """(field, private thing) for every planted value that a field holds."""
-    return [
-        (field, name)
-        for field, content in haystack(message).items()
-        for name, sought in private.items()
-        if any(needle in content for needle in sought)
-    ]
+    found = []
+    for field in dataclasses.fields(message):
+        content = getattr(message, field.name)
+        if isinstance(content, np.ndarray):
+            content = np.ascontiguousarray(content).tobytes() + content.tobytes(order="F")
+        elif not isinstance(content, bytes):
+            content = repr(content).encode()
+        for name, sought in private.items():
+            found += [(field.name, name)] * any(needle in content for needle in sought)
+    return found
 
 
 def party_with_canaries(**changes):

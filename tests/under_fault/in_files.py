@@ -78,7 +78,10 @@ def places():
     """Tables under other names, at other places or of other shapes; one more, or one less."""
     for table in ("rows", "anchor_image", "labels"):
         entry = partial(partial, _entry, table)
-        changes = {f"called {x[:99]!r}": partial(_renamed, table, x) for x in bad_names(table)}
+        changes = {
+            f"called {x[:99]!r}": lambda header, t=table, x=x: header.update({x: header.pop(t)})
+            for x in bad_names(table)
+        }
         changes |= {f"at offsets {word}": entry("data_offsets", x) for word, x in PLACES.items()}
         changes |= {f"of shapes {word}": entry("shape", x) for word, x in LYING_SHAPES.items()}
         changes |= {f"without {word}": entry(word, ...) for word in ("dtype", "shape")}
@@ -90,10 +93,6 @@ def places():
     for first, second in permutations(("rows", "anchor_image", "labels"), 2):
         change = partial(_overlapping, first, second)
         yield header_vector(f"{first} on the {second}", "CB602", change)
-
-
-def _renamed(old, new, header):
-    header[new] = header.pop(old)
 
 
 def _entry(table, word, value, header):

@@ -50,12 +50,6 @@ def site_at(folder):
     return Site(Path(folder))
 
 
-def _audited():
-    rng = np.random.default_rng(0)
-    some = subject(rng.normal(size=(12, 3)), n_components=2)
-    return Audited(told=as_json(audited(some)), salt=bytes(32))
-
-
 def _secret(site):
     path = site.agreement_path
     before = text_of(path)
@@ -75,7 +69,8 @@ def _span(site):
 
 
 def _prepare(site):
-    found = _audited()
+    some = subject(np.random.default_rng(0).normal(size=(12, 3)), n_components=2)
+    found = Audited(told=as_json(audited(some)), salt=bytes(32))
     site.send(allow=lambda made: approve(made.ready.session, found, signed_by=["A. Officer"]))
 
 

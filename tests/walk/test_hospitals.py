@@ -80,15 +80,6 @@ def exchange(cobasis):
     }
 
 
-def go_through(folder, patch, *, basis):
-    cobasis = Typed(folder, patch, tuned=True)  # as the tutorial's table is
-    write_tables(folder)
-    agree(cobasis, basis=basis)
-    if basis == "consensus":
-        exchange(cobasis)
-    return {site: told["returned"] for site, told in exchange(cobasis).items()}
-
-
 def encoded(folder, site):
     owner = Holder(home=folder / f"home-{site}", passphrase_file=folder / "passphrase")
     desk = owner.party(folder / "icu.toml")
@@ -135,7 +126,13 @@ def on_the_page():
 @pytest.mark.parametrize("basis", ["sums", *LONG])
 def test_together_is_near_pooled_and_above_a_constant(basis, tmp_path, monkeypatch):
     """By a whole round of commands; every patient is uploaded or held back."""
-    said, found = go_through(tmp_path, monkeypatch, basis=basis), pooled(tmp_path)
+    cobasis = Typed(tmp_path, monkeypatch, tuned=True)  # as the tutorial's table is
+    write_tables(tmp_path)
+    agree(cobasis, basis=basis)
+    if basis == "consensus":
+        exchange(cobasis)
+    said = {site: told["returned"] for site, told in exchange(cobasis).items()}
+    found = pooled(tmp_path)
     assert {site: each["n_rows"] for site, each in found.items()} == SIZES
     n_held = np.array([each["n_held"] for each in found.values()])
     assert 0.1 < n_held.sum() / 920 < 0.3

@@ -171,24 +171,14 @@ def test_an_anchor_that_was_drawn_has_no_rows_to_find():
 N_ROWS = 300
 
 
-def by_integer(kind, n_features):
-    """The papers' way: NumPy's generator, seeded with a number."""
-
-    def draw(seed):
-        rng, shape = np.random.default_rng(seed), (N_ROWS, n_features)
-        return rng.random(shape) if kind == "uniform" else rng.normal(size=shape)
-
-    return draw
-
-
-def by_key(kind):
-    return lambda key: draw_anchor(kind, key=key, n_rows=N_ROWS, n_features=30).apply(np.eye(30))
-
-
 @pytest.mark.parametrize(("kind", "wrong"), [("uniform", 0.1), ("gaussian", 0.7)])
 def test_a_small_seed_gives_all_that_collusion_gives(kind, wrong):
     """And explains the image exactly, which no other does."""
-    draw = by_integer(kind, 30)
+
+    def draw(seed):  # the papers' way: NumPy's generator, seeded with a number
+        rng, shape = np.random.default_rng(seed), (N_ROWS, 30)
+        return rng.random(shape) if kind == "uniform" else rng.normal(size=shape)
+
     attack = GuessedSeed(draw=draw, guesses=range(100))
     release = released(CANCER, own_basis(CANCER, 10), draw(77))
     content = score_content(attack.recover(release), CANCER)
@@ -206,7 +196,10 @@ def test_32_random_bytes_give_no_foothold(kind):
     near = [bytes([key[0] ^ 1 << bit, *key[1:]]) for bit in range(8)]
     typed = [seed.to_bytes(32, "big") for seed in range(30)]
     hashed = [hashlib.sha256(str(seed).encode()).digest() for seed in range(30)]
-    attack = GuessedSeed(draw=by_key(kind), guesses=[*near, *typed, *hashed])
+    attack = GuessedSeed(
+        draw=lambda key: draw_anchor(kind, key=key, n_rows=N_ROWS, n_features=30).apply(np.eye(30)),
+        guesses=[*near, *typed, *hashed],
+    )
     release = released(CANCER, own_basis(CANCER, 10), attack.draw(key))
     assert attack.standings(release).max() < 4.5
     assert min(attack.residual(release, guess) for guess in attack.guesses[:20]) > 0.8
