@@ -118,6 +118,20 @@ def test_a_sample_without_some_class_costs_passes_and_not_accuracy(monkeypatch):
     assert set(found.predict(rows)) == set(range(11))
 
 
+@pytest.mark.parametrize("model", ["ridge", "rff", "logistic"])
+def test_a_model_of_sums_is_the_same_however_rows_are_cut_and_takes_few_passes(model):
+    rows, labels = digits(150)
+    labels, over = labels % 3, Counted()
+    known = train(rows, labels, model=model, **CLASSES, over=over)
+    assert len(over.steps) <= {"ridge": 4, "rff": 4, "logistic": 20}[model]
+    found = train(thirds(rows, labels), model=model, **CLASSES)
+    for one, two in zip(known.layers, found.layers, strict=True):
+        if not isinstance(one, str):
+            size = np.abs(one.weights).max()
+            np.testing.assert_allclose(two.weights, one.weights, atol=1e-9 * size)
+            np.testing.assert_allclose(two.offset, one.offset, atol=1e-9 * size)
+
+
 def test_columns_that_vary_little_around_a_large_mean_keep_their_digits():
     """Moments about zero would have lost them: 1e8 squared leaves 1 of rounding."""
     rows = np.random.default_rng(0).normal(size=(400, 3))

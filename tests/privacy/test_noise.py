@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
+from cobasis import GOPP, ODC, Imakura, Kawakami, align, draw_anchor
 from cobasis.errors import DtypeError, NotFiniteError, OptionError, ShapeError
-from cobasis.linalg.rng import KeyStream
+from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.privacy.gaussian import delta_of, epsilon_of, noise_scale
 from cobasis.privacy.mechanism import Calibration, calibrated, keep_probability, noised, randomised
 from cobasis.privacy.sensitivity import clip_rows, sensitivity_of
@@ -207,3 +208,23 @@ def test_labels_are_kept_as_often_as_they_should_and_moved_to_all_others_alike(n
     expected = [*[(1 - kept) / (n_classes - 1)] * (n_classes - 1), kept]
     counts = np.bincount(randomised(labels, stream(), **terms), minlength=n_classes)
     assert stats.chisquare(counts, len(labels) * np.array(expected)).pvalue > 1e-4
+
+
+def stretches(method, kind, *, n_rows):
+    """How much longer noise is along one aligned direction than along another, for each of three
+    parties that turn one common span, as under basis='haar'."""
+    anchor = draw_anchor(kind, key=b"a" * 32, n_rows=n_rows, n_features=12)
+    turning = KeyStream(b"s" * 32, "span")
+    span = haar_columns(turning, n_rows=12, n_columns=4)
+    turns = {name: haar_columns(turning, n_rows=4, n_columns=4) for name in "abc"}
+    images = {name: anchor.apply(span @ turn) for name, turn in turns.items()}
+    return [np.linalg.cond(each) for each in align(method(), images).changes_of_basis.values()]
+
+
+def test_turns_keep_round_noise_round_and_least_squares_colour_it_under_few_other_anchor_rows():
+    for method in (ODC, GOPP):
+        np.testing.assert_allclose(stretches(method, "gaussian", n_rows=12), 1, atol=1e-9)
+    for method in (Imakura, Kawakami):
+        assert min(stretches(method, "gaussian", n_rows=12)) > 1.7
+        assert max(stretches(method, "gaussian", n_rows=4000)) < 1.15
+        np.testing.assert_allclose(stretches(method, "isometric", n_rows=12), 1, atol=1e-6)
