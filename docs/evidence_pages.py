@@ -108,21 +108,21 @@ def pictures(_: Kept) -> str:
 def gallery(kept: Kept) -> str:
     """Return the chart of each study that has a result and a chart."""
     lines: list[str] = []
-    for name, results in kept.items():
-        study = load(name)
-        figure = draw(study, numbers(study, results))
-        if figure is None:
-            continue
-        lines += [
-            f"## {study.title}",
-            "",
-            "```{raw} html",
-            svg(figure, title=study.title),
-            "```",
-            "",
-        ]
-        lines += [f"[The numbers](#study-{name}).", ""]
+    for name in kept:
+        if chart := _chart(name, kept):
+            lines += [f"## {load(name).title}", "", *chart, f"[The numbers](#study-{name}).", ""]
     return "\n".join(lines) if lines else "*Not measured yet: `./run.sh experiment all` does it.*"
+
+
+def guarantee(kept: Kept) -> str:
+    """Return the chart of what a guarantee costs."""
+    return "\n".join(_chart("ours_sums_noise", kept))
+
+
+def _chart(name: str, kept: Kept) -> list[str]:
+    study = load(name)
+    figure = draw(study, numbers(study, kept[name]))
+    return [] if figure is None else ["```{raw} html", svg(figure, title=study.title), "```", ""]
 
 
 PARTS: Mapping[str, Callable[[Kept], str]] = {
@@ -133,5 +133,6 @@ PARTS: Mapping[str, Callable[[Kept], str]] = {
     "everything": everything,
     "pictures": pictures,
     "gallery": gallery,
+    "guarantee": guarantee,
 }
 """By what stands between the braces."""

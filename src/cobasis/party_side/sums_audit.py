@@ -108,8 +108,9 @@ def _learnt(
             f"chance of {terms.delta:g}."
         )
         helped = (
-            f"That holds while at most {terms.colluders} of the parties help the analyst. Helpers "
-            "know their own noise, and with more of them too little is left."
+            f"That epsilon {terms.epsilon:g} and delta {terms.delta:g}, of one person replaced by "
+            f"another, hold while at most {terms.colluders} of the parties help the analyst. "
+            "Helpers know their own noise, and with more of them too little is left."
         )
         return known, helped
     known = (
