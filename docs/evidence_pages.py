@@ -110,7 +110,7 @@ def gallery(kept: Kept) -> str:
     lines: list[str] = []
     for name in kept:
         if chart := _chart(name, kept):
-            lines += [f"## {load(name).title}", "", *chart, f"[The numbers](#study-{name}).", ""]
+            lines += [f"## {load(name).title}", "", *chart]
     return "\n".join(lines) if lines else "*Not measured yet: `./run.sh experiment all` does it.*"
 
 
@@ -122,7 +122,10 @@ def guarantee(kept: Kept) -> str:
 def _chart(name: str, kept: Kept) -> list[str]:
     study = load(name)
     figure = draw(study, numbers(study, kept[name]))
-    return [] if figure is None else ["```{raw} html", svg(figure, title=study.title), "```", ""]
+    if figure is None:
+        return []
+    drawn = ["```{raw} html", svg(figure, title=study.title), "```", ""]
+    return [*drawn, f"[The numbers](#study-{name}).", ""]
 
 
 PARTS: Mapping[str, Callable[[Kept], str]] = {
