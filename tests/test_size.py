@@ -36,7 +36,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "report": (810, 650, 6),
     "statistics": (1_870, 1_420, 10),
     "tables": (820, 660, 4),
-    "transport": (1_880, 1_470, 11),
+    "transport": (1_900, 1_480, 11),
     "vault": (970, 730, 5),
 }
 PARTS = {  # of the house: lines

@@ -212,10 +212,11 @@ class Uploads(Inbox):
             )
         file.settle()
         move_whole(file.path, self.place(sent))
-        for older in file.path.parent.glob(f"{sent.what}{JOINT}*"):
-            # of an earlier text of the agreement; nobody gets it any more
-            if sent.what.startswith(SECRET) and older not in {self.place(sent), file.path}:
-                remove_tree(older)
+        if sent.what.startswith(SECRET):
+            for older in file.path.parent.glob(f"{sent.what}{JOINT}*"):
+                # of an earlier text of the agreement; nobody gets it any more
+                if older not in {self.place(sent), file.path}:
+                    remove_tree(older)
 
     def _part(self, sent: Sent, length: int) -> Path:
         return self.place(sent, f"{JOINT}{length}{PART}")

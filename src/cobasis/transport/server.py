@@ -119,7 +119,15 @@ class Server:
         return JSONResponse({"statements": await run_sync(read)})
 
     async def begin(self, request: Request) -> Response:
-        visit, headers = await run_sync(self._visit, request), request.headers
+        inbox, sent, state, file = await run_sync(self._begun, request)
+        if file is not None:
+            state = await self._grown(request, inbox, sent, file, length=state.length)
+        return _told(state, status=201, location=f"{request.url.path.rstrip('/')}/{sent.digest}")
+
+    def _begun(self, request: Request) -> tuple[Uploads, Sent, State, Lock | None]:
+        """Note a file that is announced; open it, too, where all of it comes with that."""
+        # at once, for a crowd waits for threads more than for what they do
+        visit, headers = self._visit(request), request.headers
         sent = visit.sent(wire.digest_in(headers.get("repr-digest", "")))
         length = wire.whole_number(headers.get("upload-length"), field="Upload-Length")
         most = most_bytes(visit.round.agreement, party=visit.party, what=visit.what)
@@ -127,11 +135,11 @@ class Server:
             told = f"the file has {length:,} bytes, and {most:,} are taken of this kind."
             raise RequestError(f"{told} Look whether it is the right file.", status=413)
         last, inbox = wire.is_last(headers.get("upload-complete")), self._uploads(visit)
-        state = await run_sync(lambda: inbox.begin(sent, length=length))
-        if last and not state.whole and not state.n_bytes:
-            _require_type(request, wire.FILE)
-            state = await self._grown(request, inbox, sent, offset=0)
-        return _told(state, status=201, location=f"{request.url.path.rstrip('/')}/{sent.digest}")
+        state = inbox.begin(sent, length=length)
+        if not last or state.whole or state.n_bytes:
+            return inbox, sent, state, None
+        _require_type(request, wire.FILE)
+        return inbox, sent, state, inbox.grow(sent, offset=0)[0]
 
     async def upload(self, request: Request) -> Response:
         visit = await run_sync(self._visit, request)
@@ -141,7 +149,9 @@ class Server:
         if visit.method == "PATCH":
             _require_type(request, wire.PARTIAL)
             offset = wire.whole_number(request.headers.get("upload-offset"), field="Upload-Offset")
-            return _told(await self._grown(request, inbox, sent, offset=offset), status=204)
+            file, length = await run_sync(lambda: inbox.grow(sent, offset=offset))
+            state = await self._grown(request, inbox, sent, file, length=length)
+            return _told(state, status=204)
         state = await run_sync(inbox.known, sent)
         return _told(state, status=200, whole=visit.method == "GET")
 
@@ -201,11 +211,12 @@ class Server:
     def _uploads(self, visit: _Visit) -> Uploads:
         return Uploads(visit.round.path, self._index)
 
-    async def _grown(self, request: Request, inbox: Uploads, sent: Sent, *, offset: int) -> State:
-        told = wire.digest_in(request.headers.get("content-digest", ""))
-        last = wire.is_last(request.headers.get("upload-complete"))
-        file, length = await run_sync(lambda: inbox.grow(sent, offset=offset))
+    async def _grown(
+        self, request: Request, inbox: Uploads, sent: Sent, file: Lock, *, length: int
+    ) -> State:
         with file:
+            told = wire.digest_in(request.headers.get("content-digest", ""))
+            last, offset = wire.is_last(request.headers.get("upload-complete")), file.n_bytes
             try:
                 await _poured(request, file, told=told, length=length, last=last)
                 if not last:
