@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (1_910, 1_160, 15),
     "analyst_side": (2_180, 1_780, 12),
     "bundle": (1_910, 1_450, 11),
-    "cli": (4_150, 3_360, 24),
+    "cli": (4_170, 3_370, 24),
     "cobasis": (650, 320, 6),
     "disk": (530, 360, 5),
     "estimators": (810, 450, 4),
@@ -30,17 +30,17 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (240, 190, 2),
     "linalg": (630, 400, 6),
     "models": (3_000, 2_160, 15),
-    "party_side": (4_130, 3_350, 17),
+    "party_side": (4_150, 3_360, 17),
     "privacy": (1_840, 1_100, 15),
     "protocol": (7_300, 5_050, 31),
-    "report": (810, 650, 6),
+    "report": (810, 660, 6),
     "statistics": (1_870, 1_420, 10),
     "tables": (820, 660, 4),
     "transport": (1_900, 1_480, 11),
     "vault": (970, 730, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 30_960,
+    "tests": 30_970,
     "experiments and benchmarks": 10_900,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -59,11 +59,16 @@ def trained(cobasis):
         tables = {name: f"{name}.csv" for name in names}
         sent(cobasis, f"{group}/{group}.toml", tables, f"{TERMS} {secret}", **told)
         run(cobasis, group)
+    away = "nothing to do now; when coast-lab.reference, plain-lab.reference lie here:"
+    cobasis.said("status hills/hills.toml", away, by="hills-lab")
     for group in GROUPS:
         for other in {*GROUPS} - {group}:
             shutil.copy(f"{other}/{other}-lab.reference", group)
     for group in GROUPS:
+        assert cobasis.json(f"status {group}/{group}.toml", by=f"{group}-lab")["now"]
         run(cobasis, group)
+    asked = "status hills/hills.toml"
+    assert "--trained" in cobasis.json(asked, by="hills-lab")["next"]
     tables = {f"{group}-lab": f"{group}/{group}.round/aligned.parquet" for group in GROUPS}
     row, *columns, _ = pl.read_parquet(tables["coast-lab"]).columns
     terms = f"{SUMS} --id {row} {' '.join(f'--numbers {x}:low=-9,high=9' for x in columns)}"

@@ -117,7 +117,7 @@ def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
         rows = f"{outcome.n_rows:,} rows" if outcome.n_rows else "rows"
         who = f"{rows} of {listed(outcome.uploads)}"
         yield from wrapped(f"Model: {outcome.model}, trained on {who}.")
-        yield "SHA-256 of the model, the same for all:"
+        yield "SHA-256 of the model, the same for all of them:"
         yield f"  {outcome.model_sha256}"
     if concluded.scores:
         yield "Right answers (R2 of numbers), cross-validated, with intervals of 95 %:"

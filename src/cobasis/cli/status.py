@@ -136,15 +136,27 @@ class Standing:
         if self.name in self.unsigned:
             return Step("sign", f"cobasis sign {name}")
         if self.role == "analyst":
-            if not self.unsigned and (self.complete or (self.open is None and self.late)):
-                return Step("run", f"cobasis run {name}")
-            come = "signatures have come" if self.unsigned else "files have come"
-            typed = "cobasis serve" if self.agreement.server else f"cobasis receive {name} inbox/"
-            return Step("receive", typed, when=come)
+            return self._step_of_analyst()
         found = self._step_of_party()
         if self.agreement.server and found.when:  # what comes over HTTPS comes by go alone
             return Step(found.what, f"cobasis go {name} data.csv", f"{self.analyst} has answered")
         return found
+
+    def _step_of_analyst(self) -> Step:
+        name, groups = self.path.name, self.agreement.groups
+        shown = {each.name: self.path.with_name(f"{each.name}.reference") for each in groups}
+        if self.open is not None and groups and shown[self.name].exists():
+            typed = " --without ".join((f"cobasis run {name}", *self.awaited))
+            if away := [path.name for path in shown.values() if not path.exists()]:
+                return Step("run", typed, when=f"{listed(away)} lie here")
+            if not work_folder(self.path).table.exists():
+                return Step("run", typed)
+            return Step("run", f"{typed} --trained SUMS.toml", when="the sums of all are accepted")
+        if not self.unsigned and (self.complete or (self.open is None and self.late)):
+            return Step("run", f"cobasis run {name}")
+        come = "signatures have come" if self.unsigned else "files have come"
+        typed = "cobasis serve" if self.agreement.server else f"cobasis receive {name} inbox/"
+        return Step("receive", typed, when=come)
 
     def _step_of_party(self) -> Step:
         name, stem = self.path.name, stem_of(self.path)

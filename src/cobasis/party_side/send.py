@@ -96,15 +96,21 @@ def require_turn(session: PartySession) -> None:
             f"party '{session.name}' made its upload on {made[-1].time}, and a round takes one. "
             "'cobasis send --again' writes it once more; other rows take a new round."
         )
-    if exchange.reply == "span" and not session.history(exchange.sent_as):
-        beside = session.path.with_name(f"{stem_of(session.path)}.{NEWS}")
-        told = [news_at(path, session.agreement) for path in (session.news, beside)]
-        if any(news is not None and news.ended for news in told):
-            raise StepError(
-                f"the common span was made without a proposal of party '{session.name}', so one "
-                "would be refused, and directions of its rows would leave for nothing. Accept the "
-                "span: 'cobasis status' says how; then send an upload."
-            )
+    beside = session.path.with_name(f"{stem_of(session.path)}.{NEWS}")
+    found = (news_at(path, session.agreement) for path in (session.news, beside))
+    told = [news for news in found if news is not None]
+    if session.agreement.sums and any(news.attempt > session.roster()[1] for news in told):
+        raise StepError(
+            f"the sums have begun anew, and what '{session.name}' makes now would go with masks of "
+            f"the attempt before. Accept the news first: cobasis accept {session.path} {beside}."
+        )
+    ended = any(news.ended for news in told)
+    if ended and exchange.reply == "span" and not session.history(exchange.sent_as):
+        raise StepError(
+            f"the common span was made without a proposal of party '{session.name}', so one "
+            "would be refused, and directions of its rows would leave for nothing. Accept the "
+            "span: 'cobasis status' says how; then send an upload."
+        )
 
 
 def send(ready: Ready, to: Path | None = None, *, allow: Allow | None = None) -> Sent:

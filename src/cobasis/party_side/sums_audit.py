@@ -27,8 +27,10 @@ def audit_sums(made: Summed, *, about: Mapping[str, Any]) -> AuditReport:
     terms, n_rows = ready.session.agreement.dp, len(ready.choice.asked.rows)
     n_features, common, least = _tells_most(made, counted)
     alone, others = counted in {"table", "scores"}, len(made.party.participants) - 1
+    if empty := counted == "scores" and made.party.small_cells is None:
+        n_rows = 0
     rate, own = (n_rows + others * least) / n_features, n_rows / n_features
-    light = light_of(rate, table=alone, common=common)
+    light = "green" if empty else light_of(rate, table=alone, common=common)
     of = f"{rate:.3g} rows or more for each of {n_features:,} {'sums' if alone else 'features'}"
     if (asked := rows_asked(common)) > 1:
         of += f" of a narrow bandwidth, which take {asked} times as many as others"
@@ -37,6 +39,9 @@ def audit_sums(made: Summed, *, about: Mapping[str, Any]) -> AuditReport:
         f"No row leaves: sums over {n_rows:,} rows do, under masks. The analyst can read them "
         f"added to those of {others} other parties, and in no other way."
     )
+    if empty:
+        words = "Zeros, which tell of nobody: too few rows are held back for scores."
+        leaves = "No row leaves, and no sum of rows: zeros do, under masks."
     what = "table" if counted == "table" else "model"
     back = f"The {what} you get back holds no record and no secret; all parties get the same file."
     noised: Grade | None = None if terms is None else "told"
@@ -101,6 +106,8 @@ def _learnt(
     terms: DPTerms | None, light: Light, of: str, *, alone: bool, own: float, n_rows: int
 ) -> tuple[str, str]:
     """Say what the analyst learns, and what with others' help."""
+    if not n_rows:
+        return "The analyst learns nothing of your rows.", "Nor does it if all others help it."
     if terms is not None:
         known = (
             "Whatever the analyst knows, the total with noise is nearly as likely whether a person "

@@ -113,7 +113,7 @@ class SumsParty(ModelUser):
         """
         layout, labels = sums_terms.score_layout(self.agreement), cast("Labels", rows.labels())
         self._refuse_beyond(labels)
-        found = np.zeros(layout.n_words, dtype=np.int64)
+        found, self.small_cells = np.zeros(layout.n_words, dtype=np.int64), None
         if layout.takes(labels):
             first = layout.n_words_of_scores
             adding = lambda block, own: layout.added(model.outputs(block), own)  # noqa: E731
@@ -128,7 +128,7 @@ class SumsParty(ModelUser):
                     groups=owners_of(self.agreement.features),
                     stream=self._key.stream("importance"),
                 )
-        self.small_cells = layout.small_cells(found)
+            self.small_cells = layout.small_cells(found)
         return self._hidden(found, layout, exchange=2, model=model)
 
     def _hidden(

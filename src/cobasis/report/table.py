@@ -44,8 +44,11 @@ def _curves(found: Curves) -> Iterator[list[str]]:
         return
     told = (f"{sum(each.events):,}" for each in found.groups)
     yield [f"had '{found.event}' up to {found.times[-1]:g}", *told, ""]
-    found_at = ((each.median, each.median_low, each.median_high) for each in found.groups)
-    told = ("{} ({} to {})".format(*map(_figure, each)) for each in found_at)
+    told = (
+        f"{_figure(x.median, otherwise='not reached')} "
+        f"({_figure(x.median_low)} to {_figure(x.median_high)})"
+        for x in found.groups
+    )
     yield ["  median (95 % interval)", *told, ""]
     for means in zip(*(each.means for each in found.groups), strict=True):
         told = (f"{_figure(each.mean)} ({_figure(each.error)})" for each in means)
@@ -67,7 +70,8 @@ def _number(each: NumberSummary, n_rows: tuple[int, ...], *, apart: str) -> Iter
         yield ["  blank", *map(_share, each.blanks, n_rows), ""]
 
 
-def _figure(value: float | None) -> str:
+def _figure(value: float | None, *, otherwise: str = "-") -> str:
+    return otherwise if value is None else f"{value:.4g}"
     return "-" if value is None else f"{value:.4g}"
 
 

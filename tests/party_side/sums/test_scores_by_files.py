@@ -102,6 +102,7 @@ def test_the_model_that_was_scored_is_found_under_another_versions_name(scoring)
 def test_a_party_without_a_held_back_row_takes_part_in_later_rounds(make):
     site = make(holdout=0.0001, sums=TERMS.model_copy(update={"scores": True}))
     site.step()
+    assert site.looked()[1].verdict == "aggregate"  # of zeros, which tell of nobody
     site.send("north")
     later = make(holdout=0.0001, round_id="icu-2027")
     assert later.send("north").n_bytes

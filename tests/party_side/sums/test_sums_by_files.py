@@ -23,6 +23,7 @@ from cobasis.errors import (
 )
 from cobasis.linalg.arrays import gathered
 from cobasis.party_side.predict import predict, usable
+from cobasis.party_side.send import require_turn
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.signatures import check_signature, sign_agreement
@@ -130,6 +131,8 @@ def test_an_attempt_without_a_party_begins_anew_under_other_masks(make):
     assert begun.plan.attempt == 2
     assert begun.plan.missing == present
     assert not [*(site.root / "icu.round" / "received").iterdir()]
+    with pytest.raises(StepError, match="Accept the news first"):
+        require_turn(site.session("north"))
     refused = site.receive("north", "west")
     assert [each.code for each in refused.values()] == ["CB306", "CB306"]
     assert "send again with the newest news" in refused["north"].reason
