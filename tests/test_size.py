@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (970, 730, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 30_970,
+    "tests": 31_000,
     "experiments and benchmarks": 10_900,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
