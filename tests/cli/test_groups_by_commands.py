@@ -67,8 +67,7 @@ def trained(cobasis):
     for group in GROUPS:
         assert cobasis.json(f"status {group}/{group}.toml", by=f"{group}-lab")["now"]
         run(cobasis, group)
-    asked = "status hills/hills.toml"
-    assert "--trained" in cobasis.json(asked, by="hills-lab")["next"]
+    assert "--trained" in cobasis.json("status hills/hills.toml", by="hills-lab")["next"]
     tables = {f"{group}-lab": f"{group}/{group}.round/aligned.parquet" for group in GROUPS}
     row, *columns, _ = pl.read_parquet(tables["coast-lab"]).columns
     terms = f"{SUMS} --id {row} {' '.join(f'--numbers {x}:low=-9,high=9' for x in columns)}"
@@ -101,8 +100,10 @@ def test_groups_predict_as_one_consortium_of_all_their_parties_would(cobasis):
             found = np.sort(pl.read_csv("out.csv")["prediction"])  # rows were sent in another order
             np.testing.assert_allclose(found, np.sort(wanted.predict(rows[name])), rtol=1e-9)
     cobasis.refused(f"run sums/sums.toml {TRAINED}", "[CB107]", by="top")
-    gone = "remove coast/coast.toml coast-z"
-    cobasis.refused(gone, "cannot be taken out of a total", by="coast-lab")
+    cobasis.refused("remove coast/coast.toml coast-z", "be taken out of a total", by="coast-lab")
+    told = f"coast-x.pub coast-y.pub coast-z.pub hills-lab.pub {STUDY} {TERMS} --round b --yes"
+    told += " --secret-of coast/coast.toml"
+    cobasis.refused(f"agreement new x.toml {told}", "is of round 'all'", by="coast-x")
 
 
 def refuse_wrong_references(cobasis):

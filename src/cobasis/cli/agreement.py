@@ -1,7 +1,7 @@
 """``cobasis agreement new``: a commented agreement, who takes part, and their secret."""
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -85,11 +85,19 @@ class Enrolment:
                 owner.tell([f"{each} is the analyst's, and is set aside from the parties'."])
         return replace(found, groups=tuple(line_in(x, PublicIdentity) for x in self.group or ()))
 
-    def secret(self, owner: Owner) -> bytes:
+    def secret(self, owner: Owner, draft: Mapping[str, Any]) -> bytes:
         """Draw the consortium's secret, or open that of another group."""
         if self.secret_of is None:
             return secrets.token_bytes(KEY_BYTES)
-        return read_secret(owner.party(self.secret_of, sealed=False)).key
+        session = owner.party(self.secret_of, sealed=False)
+        of, here = (session.agreement.round_id, True), (draft["round_id"], "groups" in draft)
+        if of != here:
+            raise OptionError(
+                f"--secret-of: '{self.secret_of}' is of round '{of[0]}', and only another of its "
+                f"groups, of that round's name, has its secret, too: say --round {of[0]}, and "
+                "--group for each group's analyst, as there."
+            )
+        return read_secret(session).key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +200,7 @@ def new(
         if edited and last.files:
             question = "Draw a new secret, and replace every NAME.secret?"
             consent(question, yes=enrolment.yes, what="the new secret")
-        issue(author, text=text, identity=identity, key=enrolment.secret(owner))
+        issue(author, text=text, identity=identity, key=enrolment.secret(owner, draft))
     if edited and not missing_fields(read_draft(file)):
         _bring(invited)
     void = "The secrets are new: what was sent before is of no use. " if last.files else ""
