@@ -90,12 +90,12 @@ class Enrolment:
         if self.secret_of is None:
             return secrets.token_bytes(KEY_BYTES)
         session = owner.party(self.secret_of, sealed=False)
-        of, here = (session.agreement.round_id, True), (draft["round_id"], "groups" in draft)
-        if of != here:
+        of = session.agreement.round_id
+        if draft["round_id"] != of or "groups" not in draft:
             raise OptionError(
-                f"--secret-of: '{self.secret_of}' is of round '{of[0]}', and only another of its "
-                f"groups, of that round's name, has its secret, too: say --round {of[0]}, and "
-                "--group for each group's analyst, as there."
+                f"--secret-of: '{self.secret_of}' is of round '{of}', and only another group of "
+                f"that round has its secret, too. Say --round {of}, and --group for each group's "
+                "analyst, as there."
             )
         return read_secret(session).key
 
