@@ -132,6 +132,7 @@ def test_a_group_of_too_few_has_no_curve_and_events_are_told_up_to_when_they_are
     assert ["had 'event'", "", "", "", ""] in [*table.rows_of(found)]
     found, _ = counted(agreed(LUNG, times_of("grid", "30/60/../720")), LUNG)
     assert ["had 'event' up to 720", "158", "109", "49", ""] in [*table.rows_of(found)]  # of 165
+    assert "not reached (" in str([*table.rows_of(counted(agreed(LUNG, (180.0,)), LUNG)[0])])
 
 
 def test_all_rows_make_one_curve_without_a_label():

@@ -96,6 +96,8 @@ def require_turn(session: PartySession) -> None:
             f"party '{session.name}' made its upload on {made[-1].time}, and a round takes one. "
             "'cobasis send --again' writes it once more; other rows take a new round."
         )
+    if exchange.rows:
+        return
     beside = session.path.with_name(f"{stem_of(session.path)}.{NEWS}")
     found = (news_at(path, session.agreement) for path in (session.news, beside))
     told = [news for news in found if news is not None]

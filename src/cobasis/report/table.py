@@ -72,7 +72,6 @@ def _number(each: NumberSummary, n_rows: tuple[int, ...], *, apart: str) -> Iter
 
 def _figure(value: float | None, *, otherwise: str = "-") -> str:
     return otherwise if value is None else f"{value:.4g}"
-    return "-" if value is None else f"{value:.4g}"
 
 
 def _share(count: int, n_rows: int) -> str:
