@@ -43,7 +43,7 @@ class KeyStream(Hidden):
     def words(self, count: int) -> npt.NDArray[np.uint64]:
         """Return the next `count` little-endian 64-bit words of the stream."""
         drawn = self._encryptor.update(bytes(8 * count))
-        return np.frombuffer(drawn, dtype="<u8").astype(np.uint64)
+        return np.frombuffer(drawn, dtype="<u8").astype(np.uint64, copy=False)
 
     def uniform(self, shape: tuple[int, ...]) -> Matrix:
         """Return numbers from U[0, 1): 53 bits each, exact on every platform."""

@@ -62,7 +62,7 @@ class MaskKey(Hidden):
             if other != name:
                 pair = [each for each in keys if each in {name, other}]  # in the agreed order
                 mask = self._mask(other, pair, keys, occasion).words(len(words))
-                words = words + mask if name == pair[0] else words - mask
+                (np.add if name == pair[0] else np.subtract)(words, mask, out=words)
         return words
 
     def _mask(

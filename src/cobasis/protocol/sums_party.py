@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from math import ceil, sqrt
 from typing import cast
 
@@ -262,10 +263,11 @@ def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
     if isinstance(layout, NewtonLayout):
         picked = np.array(words, dtype=np.int64).reshape(-1, len(ones))
         return layout.small_cells(sums, words=picked) if words or layout.grid else None
-    tables = zip(sums_terms.terms_of(agreement).maps, layout.tables(sums), strict=True)
-    table = next((table for each, table in tables if isinstance(each, Columns) and words), None)
-    if table is None:
+    maps = sums_terms.terms_of(agreement).maps
+    at = next((at for at, each in enumerate(maps) if isinstance(each, Columns) and words), None)
+    if at is None:
         return None
+    table = next(islice(layout.tables(sums), at, None))
     classes = np.eye(len(table), dtype=np.int64)[len(ones) :][: None if layout.one_hot else 0]
     places = np.vstack([np.pad(words, ((0, 0), (0, len(table) - len(ones)))), classes])
     cells = np.triu(places @ table @ places.T) >> 2 * layout.bits

@@ -110,13 +110,14 @@ class Layout(AnyLayout):
 
         1 of a map without waves, and where nothing is counted.
         """
-        tables = zip(self.tables(words), n_waves, strict=True)
-        return tuple(  # of the ones' row: the count, then the sums of waves
-            float(np.square(table[0, 1 : 1 + 2 * half] / table[0, 0]).sum())
-            if half and not self.bare
-            else 1.0
-            for table, half in tables
-        )
+        if self.bare:
+            return (1.0,) * len(self.widths)
+        found, at = list[float](), 0
+        for width, half in zip(self.widths, n_waves, strict=True):
+            row = words[at : at + 1 + 2 * half]  # of the ones: the count, then the sums of waves
+            found.append(float(np.square(row[1:] / row[0]).sum()) if half else 1.0)
+            at += width * (width + 1) // 2
+        return tuple(found)
 
     def tables(self, words: Integers) -> Iterator[Integers]:
         at = 0
