@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (1_910, 1_160, 15),
     "analyst_side": (2_180, 1_780, 12),
     "bundle": (1_910, 1_450, 11),
-    "cli": (4_170, 3_380, 24),
+    "cli": (4_180, 3_390, 24),
     "cobasis": (650, 320, 6),
     "disk": (530, 360, 5),
     "estimators": (810, 450, 4),

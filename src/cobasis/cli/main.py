@@ -4,6 +4,7 @@ import resource
 import sys
 import warnings
 from errno import EPIPE
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from io import BytesIO, TextIOWrapper
@@ -50,6 +51,16 @@ def _sentence(name: str) -> str:
     return (FunctionType(code, {}).__doc__ or "").partition("\n")[0]
 
 
+@cache  # to build one takes 4 ms, and `go` types many in one process
+def _command(name: str) -> Any:  # noqa: ANN401 -- typer's own
+    module = import_module(f"cobasis.cli.{COMMANDS[name]}")
+    group = getattr(module, "app", None)
+    if group is None:
+        group = typer.Typer(add_completion=False, rich_markup_mode=None)
+        group.command()(getattr(module, name))
+    return typer.main.get_command(group)
+
+
 class _Commands(TyperGroup):
     """Imports the one command that is called, and turns an error into a message and exit code."""
 
@@ -60,12 +71,7 @@ class _Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:  # noqa: ANN401 -- same
         name, _, rest = super().resolve_command(ctx, args)
-        module = import_module(f"cobasis.cli.{COMMANDS[str(name)]}")
-        group = getattr(module, "app", None)
-        if group is None:
-            group = typer.Typer(add_completion=False, rich_markup_mode=None)
-            group.command()(getattr(module, str(name)))
-        return name, typer.main.get_command(group), rest
+        return name, _command(str(name)), rest
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 -- same
         _, most = resource.getrlimit(resource.RLIMIT_CORE)
