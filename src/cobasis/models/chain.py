@@ -175,7 +175,6 @@ class Chain:
         if not held:
             return self
         from scipy.optimize import minimize_scalar
-        from scipy.special import logsumexp
 
         logits, places = map(np.concatenate, zip(*held, strict=True))
         # A true label counts as one of n + k, with one of each class added (Platt's rule for two):
@@ -184,7 +183,7 @@ class Chain:
         told = (1 - other) * logits[np.arange(len(logits)), places].sum()
         told += other * logits.mean(axis=1).sum()
         found = minimize_scalar(
-            lambda log: logsumexp(np.exp(log) * logits, axis=1).sum() - np.exp(log) * told,
+            lambda log: np.logaddexp.reduce(np.exp(log) * logits, 1).sum() - np.exp(log) * told,
             bounds=(-9.0, 9.0),
             method="bounded",
         )

@@ -6,6 +6,7 @@ again for the others.
 
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -117,15 +118,20 @@ def cross_validated(
 
 def _redrawn(measure: Callable[..., Array], *columns: Array) -> Figure:
     """Measure rows, and as many drawn from them with replacement, again and again."""
-    # `times` says how often each row was drawn, a column for each draw; the first has all once
-    rng, n_rows = np.random.default_rng(0), len(columns[0])
-    times = np.ones((n_rows, 1 + min(_DRAWS, 1 + _CELLS // n_rows)))
-    for drawn in times.T[1:]:
-        drawn[:] = np.bincount(rng.integers(0, n_rows, n_rows), minlength=n_rows)
-    value, *draws = measure(times, *columns)
+    value, *draws = measure(_times(len(columns[0])), *columns)
     if np.isnan(value):
         return Figure(value, value, value)
     return Figure(float(value), *map(float, np.nanquantile(draws, [_TAIL, 1 - _TAIL])))
+
+
+@lru_cache(maxsize=1)  # for all figures of a report: to draw them takes longer than to measure
+def _times(n_rows: int) -> Matrix:
+    """Return how often each row was drawn, a column for each draw; the first has all once."""
+    rng = np.random.default_rng(0)
+    times = np.ones((n_rows, 1 + min(_DRAWS, 1 + _CELLS // n_rows)))
+    for drawn in times.T[1:]:
+        drawn[:] = np.bincount(rng.integers(0, n_rows, n_rows), minlength=n_rows)
+    return times
 
 
 def _mean(times: Matrix, values: Array) -> Array:
