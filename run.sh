@@ -86,8 +86,7 @@ check() {
     "$venv/bin/ruff" check &&
         "$venv/bin/ruff" format --check &&
         "$venv/bin/mypy" &&
-        "$venv/bin/lint-imports" --no-logo &&
-        "$venv/bin/python" tests/sizes.py
+        "$venv/bin/lint-imports" --no-logo
 }
 
 check_and_test() { # pytest comes last, so that its summary closes the output
@@ -102,7 +101,7 @@ check_and_test() { # pytest comes last, so that its summary closes the output
     check || exit 1
     wait "$documenting" || { rm -rf "$venv/docs"; exit 1; } # what was read is warned of once
     "$venv/bin/python" -m pytest -n 2 --dist loadscope --no-loadscope-reorder \
-        $([ $# -eq 0 ] || echo --cov --cov-report=) "$@"
+        --basetemp "$scratch/tests" $([ $# -eq 0 ] || echo --cov --cov-report=) "$@"
     for package in $([ $# -eq 0 ] || echo linalg algorithms protocol); do
         printf 'lines and branches of %s that tests reach, in %%: ' "$package"
         "$venv/bin/python" -m coverage report --format=total --precision=1 --fail-under=95 \
@@ -153,10 +152,11 @@ case $1 in
     test | check)
         set_up requirements.lock requirements-test.lock
         cd "$here"
-        export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 # pytest's workers are enough threads
+        # pytest's workers are enough threads
+        export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1
         unset PYTHONDONTWRITEBYTECODE # or each of all these processes compiles what it imports
         case $* in
-            check) check ;;
+            check) check && exec "$venv/bin/python" tests/sizes.py ;;
             test) check_and_test ;;
             'test --slow') check_and_test -m 'soak or not soak' ;;
             *) exec "$venv/bin/python" -m pytest "${@:2}" ;;

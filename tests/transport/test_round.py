@@ -69,7 +69,7 @@ def test_what_an_officer_approves_leaves_and_what_it_covers_runs_unattended(tmp_
         scores = north / "icu.north.scores.officer.approval"
         scores.rename(tmp_path / "away")
         with world.working():
-            threading.Timer(3, lambda: (tmp_path / "away").rename(scores)).start()
+            threading.Timer(1, lambda: (tmp_path / "away").rename(scores)).start()
             assert "Everything has come back" in world.go("north", "--wait 60").output
             assert "Everything has come back" in world.go("south").output
         said = world.typed("score south/icu.toml --send --yes", by="south").output
