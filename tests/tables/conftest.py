@@ -3,12 +3,13 @@
 import pytest
 
 from cobasis.protocol import projection
-from cobasis.tables import table
+from cobasis.tables import sources, table
 
 
 @pytest.fixture(autouse=True)
 def many_small_parts(monkeypatch):
     """Twelve blocks in three parts, and 29 bins; ten batches of a thousand rows to be checked."""
+    monkeypatch.setattr(sources, "SMALL_BYTES", 0)
     monkeypatch.setattr(table, "BLOCK_CELLS", 1)
     monkeypatch.setattr(table, "CHECKED_ROWS", 100)
     monkeypatch.setattr(projection, "BIN_BYTES", 8 * 3 * 100)

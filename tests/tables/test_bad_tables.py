@@ -141,8 +141,7 @@ def test_what_spreadsheet_programs_also_call_csv_is_read_as_the_same_table(chang
 def test_numbers_are_read_as_text_only_where_it_is_needed(first, last, value, parted, tmp_path):
     lines = [f"x{parted}y", *[f"{first}{parted}0"] * 20_000, f"{last}{parted}1"]
     (tmp_path / "icu.csv").write_text("\n".join(lines))
-    told = {"party": "north", "features": numeric_features(["x"])}
-    found = source_of(tmp_path / "icu.csv", **told).frame
+    found = source_of(tmp_path / "icu.csv", party="north", features=numeric_features("x")).frame
     assert found.select("x").tail(1).collect().item() == value
     assert ("strip_chars" in found.explain()) == (last == "NA" or parted == ";")
 

@@ -14,7 +14,7 @@ import pytest
 
 from under_fault import jobs
 
-ACTS, KILLS_OF_A_COMMAND, FEW = ("full", "broken"), 4, 4
+ACTS, KILLS_OF_A_COMMAND, FEW = ("full", "broken"), 3, 3
 FEWEST = {"prepare": 125, "receive": 165, "run": 110, "parts": 330, "accept": 70}
 every_command = pytest.mark.parametrize("command", jobs.COMMANDS)
 

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -182,7 +182,7 @@ def new(
         identity = owner.enrolled(maker)
     told = None if edited else asked(terms.told, len(people.parties))
     base = text_of(file) if told is None else new_text(draft_fields(told, stem=file.stem))
-    text = partial(complete, base, path=file, **vars(people))
+    text = cache(partial(complete, base, path=file, **vars(people)))
     changed = author.changed(text()) if edited else ()
     if edited and not (changed or enrolment.invite) and author.whole():
         _bring(invited)  # again, if it did not get through

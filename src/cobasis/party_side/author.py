@@ -238,7 +238,7 @@ def issue(author: Authorship, *, text: Callable[..., str], identity: Identity, k
     The agreement is written last: after a kill at any moment the same call seals anew, and
     overwrites what this home sealed before and nothing else.
     """
-    round_id = str(read_draft(author.path, text=text(commitment="")).get("round_id", ""))
+    round_id = str(read_draft(author.path, text=text()).get("round_id", ""))
     final = text(commitment=ConsortiumSecret(key).commitment(round_id))
     agreement = read_agreement(author.path, text=final).agreement
     make_folder(author.folder)

@@ -18,8 +18,8 @@ from cobasis.features.encoder import as_frame, is_wordlike, refuse_names
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.tables.cells import AgreedColumns, Dialect, dialect_of
 
-PARQUET = (".parquet", ".pq")
-CSV = (".csv",)
+PARQUET, CSV = (".parquet", ".pq"), (".csv",)
+SMALL_BYTES = 2**20  # of a CSV file that is read once: each of some twenty looks costs more
 PART_ROWS, PART_CELLS = 2**18, 2**25
 """The most that is read of a Parquet file at a time.
 
@@ -175,8 +175,7 @@ def _as_agreed(source: Source, agreed: AgreedColumns) -> Source:
         )
     others = [name for name in schema if agreed.features and name not in own.values()]
     types: dict[str, Any] = dict.fromkeys(others, pl.String)  # whatever stands there
-    numbers: list[str] = []
-    integers: set[str] = set()
+    numbers, integers = list[str](), set[str]()
     if dialect is not None and path is not None:
         for each in (each for each in agreed.features if each.name in own):
             name, kind = own[each.name], schema[own[each.name]]
@@ -194,8 +193,9 @@ def _as_agreed(source: Source, agreed: AgreedColumns) -> Source:
             frame.select(pl.col(numbers).count()).collect(engine="streaming")
         except pl.exceptions.PolarsError:  # some cell is no number: all are text, which is slow
             frame = dialect.scan(path, types | dict.fromkeys(numbers, pl.String))
+    small = dialect and source.stamp and source.stamp.size < SMALL_BYTES
     with source.reading():
-        made = agreed.of(frame, own=own)
+        made = agreed.of(frame.collect().lazy() if small else frame, own=own)
     return replace(source, frame=made, integers=frozenset(integers))
 
 
