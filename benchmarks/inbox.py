@@ -142,26 +142,28 @@ class Upload:
         """Sign the request that brings all of it, or what is behind a place."""
         rest = self.content[offset:]
         fields = {"repr-digest": digest_field(self.digest), "upload-length": f"{len(self.content)}"}
-        fields |= {"content-digest": digest_field(hashlib.sha256(rest).hexdigest())}
+        told = hashlib.sha256(rest).hexdigest() if offset else self.digest
+        fields |= {"content-digest": digest_field(told)}
         fields |= {"content-length": f"{len(rest)}", "upload-complete": "?1", "content-type": FILE}
-        told = httpx.Request("POST", self.place.url, headers=fields)
+        asked = httpx.Request("POST", self.place.url, headers=fields)
         if offset:
             fields |= {"content-type": PARTIAL, "upload-offset": f"{offset}"}
-            told = httpx.Request("PATCH", f"{self.place.url}/{self.digest}", headers=fields)
-        sign_request(told, name=self.who.public.name, sign=self.who.sign)
-        lines = [f"{name}: {value}" for name, value in told.headers.items()]
-        return "\r\n".join((f"{told.method} {told.url.path} HTTP/1.1", *lines, "", "")).encode()
+            asked = httpx.Request("PATCH", f"{self.place.url}/{self.digest}", headers=fields)
+        sign_request(asked, name=self.who.public.name, sign=self.who.sign)
+        lines = [f"{name}: {value}" for name, value in asked.headers.items()]
+        return "\r\n".join((f"{asked.method} {asked.url.path} HTTP/1.1", *lines, "", "")).encode()
 
     async def ask(
         self, port: int, *, after: float = 0, offset: int = 0, piece: int = PIECE, pause: float = 0
     ) -> tuple[str, float]:
         """Bring it over a line of its own; return the answer, and the seconds from connecting."""
         await asyncio.sleep(after)
-        head, began = self.head(offset), time.perf_counter()
+        began = time.perf_counter()
         tls: Figures = {"ssl": self.place.context, "server_hostname": "localhost"}
         reader, writer = await asyncio.open_connection(HOST, port, **tls)
         try:
-            writer.write(head)
+            # not before: all of a crowd would sign here, one by one, while the server had no work
+            writer.write(self.head(offset))
             for at in range(offset, len(self.content), piece):
                 writer.write(self.content[at : at + piece])
                 await writer.drain()

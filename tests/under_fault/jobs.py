@@ -56,7 +56,7 @@ def _secret(site):
     author = Authorship(path, home=site.root)
     issue(
         author,
-        text=lambda commitment: complete(before, path=path, commitment=commitment),
+        text=lambda commitment="": complete(before, path=path, commitment=commitment),
         identity=PEOPLE["north"],
         key=np.random.default_rng().bytes(32),
     )
