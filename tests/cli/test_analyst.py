@@ -64,6 +64,7 @@ def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
     assert "Wrote outbox/icu.north.1-return" in lines
     assert "Nothing is new" in lab("run icu.toml").stdout
     sent.refused("run icu.toml --model mlp", "allowed: ridge, logistic", by="lab")
+    sent.refused("run icu.toml --with south", "nothing of south is here", by="lab")
     shutil.copy("late", "inbox")
     again = (" left out (cobasis run --with south) ", "Send icu.news to everybody.")
     sent.said("receive icu.toml inbox", *again, by="lab")

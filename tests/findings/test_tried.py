@@ -248,7 +248,7 @@ def test_f15_a_round_that_was_forgotten_stays_closed(returns):
     site, made = returns
     path, secret = site.return_file(made["north"]), site.secret_file("north")
     accept(site.session("north"), path)
-    forget(site.session("north"))
+    assert forget(site.session("north")) == forget(site.session("north"))  # the first day
     session = site.session("north")
     for again, what in ((join, secret), (accept, path), (adopt, path)):
         with pytest.raises(StepError, match="it stays closed here"):

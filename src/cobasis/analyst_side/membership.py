@@ -72,10 +72,9 @@ class Removal:
             alone = ", of whose anchor image it is made" * (len(self.target_carries) == 1)
             found.append(f"The {what} still descends from {', '.join(self.target_carries)}{alone}.")
         if self.party in self.target_carries:
-            found.append(
-                f"That includes '{self.party}'. A common span that it helped to shape is only "
-                "replaced by a new round; a target by --realign."
-            )
+            span = "a common span that it helped to shape is only replaced by a new round"
+            target = "" if self.realigned else "; a target by --realign"
+            found.append(f"That includes '{self.party}': {span}{target}.")
         found.append(
             "Models and returns that were sent before, and copies of sealed files in inboxes and "
             "backups, are not reached by this removal."

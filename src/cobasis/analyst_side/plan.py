@@ -56,6 +56,8 @@ def planned(
                 f"{', '.join(gone)} took part in the run of {ended}, and others have its returns. "
                 f"To go on without, take the rows out for good: cobasis remove {' '.join(gone)}."
             )
+        if away := [name for name in again if name in plan.missing]:
+            raise StepError(f"nothing of {listed(away)} is here. Receive it, then type this again.")
         new = tuple(name for name in plan.members if name not in before)
         return replace(plan, ended=ended, new=new)
     try:

@@ -327,6 +327,8 @@ def shown(of: Standing) -> Iterator[str]:
     for name in of.revoked:
         yield f"  {'revoked':<11}the key of {name}: all stands still [CB315]"
     yield from wrapped(of.halted, lead=f"  {'halted':<11}")
+    if gone := [each.time for each in of.own if each.event == "forgotten"]:
+        yield f"  {'forgotten':<11}{_day(gone[0])}, and what was kept here was destroyed"
     for each in (Word.model_validate(dict(x.told)) for x in of.own if x.event == WORD):
         yield from wrapped(f"{each.party}: {each.said()}", lead=f"  {'word':<11}")
     *first_ones, last = of.waits_for or ("nobody",)
@@ -369,14 +371,13 @@ def message_in_words(of: Standing, exchange: Exchange, party: str) -> str:
     if receipt is not None:
         here = {each.told.get("file") for each in of.own if each.event == "receipt"}
         kept = ", receipt is here" if mine and receipt.file in here else ""
-        out = f", {of.out[party]}" if party in of.out else ""
+        spanned = exchange.reply == "span" and of.news.ended and party not in of.outside  # for good
+        out = f", {of.out[party]}" if party in of.out and not spanned else ""
         if out and of.role == "analyst" and of.agreement.sums is None:
             out += f" (cobasis run --with {party})"
         late = ", after the last run" if party in of.late and exchange is of.exchanges[-1] else ""
         return f"received {_day(receipt.time)}{kept}{out}{late}"
-    span = (
-        "the span was made without it" if {exchange.reply, party} <= {"span", *of.outside} else ""
-    )
+    span = "the span was made without it" * ({exchange.reply, party} <= {"span", *of.outside})
     if party in of.out:
         return ", ".join(filter(None, (of.out[party], span)))
     if mine and of.sent(exchange) and not span:

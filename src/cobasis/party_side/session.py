@@ -270,7 +270,7 @@ def forget(session: PartySession) -> str:
     with session.alone():
         # First the line: after a kill in between the secret is still there, and typing the command
         # again ends it. Behind a secret that is gone without a line nobody could say why.
-        time = session.transcript.append("forgotten", {}).time
+        found = session.history("forgotten") or [session.transcript.append("forgotten", {})]
         session.round.forget()
         remove_tree(session.work)
-        return time
+        return found[0].time

@@ -110,12 +110,10 @@ class Layout(AnyLayout):
 
         1 of a map without waves, and where nothing is counted.
         """
-        if self.bare:
-            return (1.0,) * len(self.widths)
         found, at = list[float](), 0
         for width, half in zip(self.widths, n_waves, strict=True):
             row = words[at : at + 1 + 2 * half]  # of the ones: the count, then the sums of waves
-            found.append(float(np.square(row[1:] / row[0]).sum()) if half else 1.0)
+            found.append(float(np.sum((row[1:] / row[0]) ** 2)) if half and not self.bare else 1.0)
             at += width * (width + 1) // 2
         return tuple(found)
 
