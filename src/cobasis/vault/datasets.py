@@ -255,9 +255,9 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str, seed: 
         f"rows of party '{party}' were uploaded before, in round {rounds}, through a basis "
         f"of {sizes}; this round asks for {size(*asked.shape)}, and no stored basis of that size, "
         "for columns that become numbers in the same way, has shown all of them. Seen through a "
-        "second span, rows can be rebuilt. Agree on the same features and components as then, or "
-        "leave those rows out; else two people answer for a second span, with a reason: "
-        "--override-by, --override-reason."
+        "second span, rows can be rebuilt. Agree on the same features, centres, scales and "
+        "components as then, or leave those rows out; else two people answer for a second span, "
+        "with a reason: --override-by, --override-reason."
     )
 
 
