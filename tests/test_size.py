@@ -20,7 +20,7 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (1_910, 1_160, 15),
-    "analyst_side": (2_180, 1_780, 12),
+    "analyst_side": (2_190, 1_780, 12),
     "bundle": (1_910, 1_450, 11),
     "cli": (4_180, 3_390, 24),
     "cobasis": (650, 320, 6),
