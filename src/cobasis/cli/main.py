@@ -51,7 +51,7 @@ def _sentence(name: str) -> str:
     return (FunctionType(code, {}).__doc__ or "").partition("\n")[0]
 
 
-@cache  # to build one takes 4 ms, and `go` types many in one process
+@cache  # to build one takes 4 ms, and a process of tests types a thousand
 def _command(name: str) -> Any:  # noqa: ANN401 -- typer's own
     module = import_module(f"cobasis.cli.{COMMANDS[name]}")
     group = getattr(module, "app", None)
