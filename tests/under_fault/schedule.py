@@ -126,22 +126,22 @@ class Schedule:
         """End the exchange, or take in who came late; the deadline has passed, so none waits."""
         state = self.history()
         out = [self._party()] if self.rng.random() < 0.1 else []
-        wanted = self._why_no_run(state, out)
-        self.log.append(("run", out))
         again = set(state.without) - {*out, *state.removed}
+        wanted = self._why_no_run(state, out, again)
+        self.log.append(("run", out))
         told = {"without": out, "again": again, "confirmed": self.names}
         ran = self._done(lambda: self.round.run(**told), at, wanted)
         if ran is not None:
             assert set(ran.concluded.outcome.uploads) == set(state.taken()) - {*out}
 
-    def _why_no_run(self, state, out):
+    def _why_no_run(self, state, out, again):
         if state.forgotten:
             return "CB313"
         if set(out) & set(state.removed):
             return "CB305"
         inside = set(state.taken()) - {*out}
         if state.outcome is not None:
-            return "CB305" if set(state.outcome.uploads) - inside else ""
+            return "CB305" if {*state.outcome.uploads, *again} - inside else ""
         if len(inside) >= MINIMUM:
             return ""
         away = set(self.names) - set(state.taken()) - set(state.removed) - {*out}
@@ -255,7 +255,7 @@ class Schedule:
             self._done(lambda: self.round.remove(*half), 0)  # which was killed before it trained
             state = self.history()
         told = {"again": set(state.without) - set(state.removed), "confirmed": self.names}
-        self._done(lambda: self.round.run(**told), 0, self._why_no_run(state, []))
+        self._done(lambda: self.round.run(**told), 0, self._why_no_run(state, [], set()))
         if (outcome := self.history().outcome) is not None:
             kept = set(state.taken())
             assert set(outcome.uploads) == kept, "I5: not all"
