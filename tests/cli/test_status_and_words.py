@@ -81,7 +81,7 @@ def test_it_names_the_next_command_and_who_waits_for_whom_from_draft_to_model(co
     assert cobasis.said("status icu.toml", *ended).count(", receipt is here") == 2
 
     cobasis("remove icu.toml south --realign", by="lab")
-    assert cobasis.json("status", by="south")["next"] == ""
+    assert cobasis.json("status", by="south")["next"] == "cobasis forget icu.toml"
     shutil.copy("outbox/icu.north.2-return", ".")
     assert told(cobasis)[:2] == ("accept", True)
     Path("passphrase").write_text("forgotten\n")  # nobody is asked for one

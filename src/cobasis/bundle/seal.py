@@ -85,8 +85,9 @@ def decrypt(
         try:
             pyrage.decrypt_io(*streams, identities)
         except (pyrage.DecryptError, OSError) as error:
-            other = "it is not sealed for this key, or its seal is damaged. Ask its sender to seal "
-            other += "it for your enrolled public identity, or open it with the right key."
+            other = "it is sealed for another key, as what you sent or what is for another party is, "
+            other += "or its seal is damaged. Take the file that is for you; if this is, ask its "
+            other += "sender to seal it for your enrolled public identity."
             reason = other if "No matching keys" in str(error) else _DAMAGED
             raise SealError(f"what was sealed cannot be opened: {reason}") from None
 

@@ -215,5 +215,5 @@ def _in_words(ready: Ready) -> Iterator[str]:
 _SPANS = {
     "fresh": "a new one",
     "kept": "the stored one, which these rows went through before",
-    "forced": "a new one, forced though rows were uploaded before",
+    "forced": "a second one for rows that were uploaded before, for which two have to answer",
 }

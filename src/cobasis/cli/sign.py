@@ -173,7 +173,8 @@ def terms_of(agreement: Agreement, who: PublicIdentity) -> Iterator[tuple[str, s
     yield "Noise", guarantee_of(agreement) or "none: no formal guarantee"
     kept = f"{agreement.retention_days:,} days ({lab.name}'s word, no proof)"
     until = "" if closes is None else f"; files are taken until {closes:%d %b %Y %H:%M} UTC"
-    needed = f"{agreement.minimum_parties} of {len(agreement.parties)} parties are needed"
+    fewest = max(each.fewest for each in exchanges(agreement))
+    needed = f"{fewest} of {len(agreement.parties)} parties are needed"
     if agreement.fewest_rows:
         needed += f", each with {agreement.fewest_rows:,} rows or more"
     yield "Kept", f"{kept}{until}; {needed}"

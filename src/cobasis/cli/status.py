@@ -131,6 +131,8 @@ class Standing:
         gone = out == "removed" or (out and self.agreement.sums)
         # who proposed too late accepts no span that was made without it
         late = self.name in self.outside and self.has(self.exchanges[0].sent_as)
+        if out == "removed" and not self.has("forgotten"):
+            return Step(command=f"cobasis forget {name}", when="nothing of it is to stay here")
         if not self.role or self.has("forgotten") or gone or late or self.revoked:
             return Step()
         if self.name in self.unsigned:
