@@ -71,7 +71,7 @@ def test_the_terms_are_one_screen_of_eighty_columns_which_others_words_cannot_st
         ),
         *("lab sees who resembles whom", "IF A PARTY HELPS LAB", "the model, ridge (or logistic)"),
         *("25 % of rows held back", "no formal guarantee", "Basis in law not", "made by north"),
-        *("until 31 Jan 2030 23:59 UTC; 2 of 3 parties", "no officer's key is agreed on"),
+        *("until 31 Jan 2030 23:59 UTC; 3 of 3 parties", "no officer's key is agreed on"),
         *(f"{who.name} {who.fingerprint}" for who in others if who.name != "lab"),
         agreement.analyst.fingerprint,
     ):

@@ -207,8 +207,12 @@ def _sight(agreement: Agreement, lab: str, labels: str) -> Iterator[tuple[str, s
 
 
 def _cut(words: Iterable[object]) -> str:
-    text = " ".join(", ".join(map(str, words)).split())
-    return text if len(text) <= _MOST else text[:_MOST].rpartition(", ")[0] + " and more"
+    text = ""
+    for each in words:  # no more than are shown: the words of a fingerprint take 20 ms
+        text = " ".join(f"{text}, {each}".removeprefix(", ").split())
+        if len(text) > _MOST:
+            return text[:_MOST].rpartition(", ")[0] + " and more"
+    return text
 
 
 def _columns(agreement: Agreement) -> str:
