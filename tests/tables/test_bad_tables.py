@@ -21,7 +21,6 @@ from cobasis.errors import (
 )
 from cobasis.linalg.arrays import gathered
 from cobasis.tables import open_table
-from cobasis.tables.cells import _regular
 from cobasis.tables.sources import source_of
 from tables.parties import frame, kept, site, uploaded
 
@@ -251,17 +250,6 @@ def test_a_word_far_down_a_column_that_nobody_agreed_on_stops_nothing(tmp_path):
     path.write_text("x,note\n" + "1,2\n" * 20_000 + "3,none\n")
     found = source_of(path, party="north", features=numeric_features(["x"]))
     assert found.collect(pl.col("x").sum()).item() == 20_003
-
-
-@pytest.mark.parametrize("sep", [",", "|"])
-def test_lines_are_told_by_bytes_where_cells_are_quoted_and_only_where_that_is_certain(
-    sep, tmp_path
-):
-    path, sure = tmp_path / "icu.csv", {'"a","b"\r\n"1,""2\n","é"\r\n,2': True, "a,b\n1,2\n": True}
-    unsure = ('a,b\n1"2,"3"\n', 'a,b\n"1"2,"3",4\n', "a,b\n1\r2,3\n", "a,b\n\n1,2\n", "a,b\n1\n")
-    for text, known in (sure | dict.fromkeys(unsure, False)).items():
-        path.write_bytes(text.replace(",", sep).encode())
-        assert _regular(path, sep.encode()) == known
 
 
 def test_a_cell_may_be_long_where_lines_are_counted_through(tmp_path):

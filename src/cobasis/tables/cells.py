@@ -84,34 +84,11 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
     return dialect
 
 
-def _regular(path: Path, separator: bytes) -> bool:
-    """Tell by bytes, block by block, whether lines surely have as many fields, and some cell."""
-    drop, end, first, goes_on = bytes({*range(256)} - {*separator, *b"\n"}), b"\n", b"", True
-    around = rb"(?<=[\n" + re.escape(separator) + rb"])%b(?=[\n" + re.escape(separator) + rb"])"
-    quoted = {around % b'""': b"", around % rb'"(?:[^"]++|"")*+"': b"x"}
-    with path.open("rb") as file:
-        while goes_on:
-            part = file.read(2**22)
-            goes_on, text = bool(part), end + (part or b"\n" * (len(end) > 1))
-            cut = text.rfind(b"\n")
-            end, block = text[cut:], text[: cut + 1].replace(b"\r\n", b"\n")
-            for cell, stands in quoted.items() if b'"' in block else ():
-                block = re.sub(cell, stands, block)
-            marks = block.translate(None, drop)[1:]
-            first = first or marks[: marks.find(b"\n") + 1]
-            same = len(first) > 1 and cut >= goes_on and marks == first * (len(marks) // len(first))
-            if not same or b"\n" + first in block or b'"' in block or b"\r" in block:
-                return False
-    return True
-
-
 def _refuse_ragged(path: Path, dialect: Dialect, *, what: str) -> None:
     """Raise TableError at the first line that has another number of fields, or only empty ones.
 
     polars takes a line that ends too early for one with empty cells, and an empty line for a row.
     """
-    if _regular(path, dialect.separator.encode()):
-        return
     # only there polars ends a line; a carriage return by itself is an error of csv's then
     with path.open(newline="\n", encoding=dialect.encoding, errors="replace") as file:
         csv.field_size_limit(2**31 - 1)  # a cell may be longer than the module's 131,072
