@@ -23,7 +23,7 @@ from cobasis.features.contract import CategoryFeature
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import check
 from cobasis.party_side.send import send
-from cobasis.party_side.session import keep_secret, open_session, read_secret
+from cobasis.party_side.session import PartySession, keep_secret, read_secret
 from cobasis.privacy.audit import attackers
 from cobasis.protocol.card import make_card
 from cobasis.protocol.signatures import sign_agreement
@@ -102,7 +102,7 @@ class Consortium:
     def session(self, name="north"):
         """A session as the command opens it, without the two seconds that a passphrase takes."""
         told = {"identity": PEOPLE[name], "home": self.home(name)}
-        return open_session(self.agreement_path, self.agreement, **told)
+        return PartySession(self.agreement_path, self.agreement, **told)
 
     def joined(self, name="north", **changes):
         if changes:

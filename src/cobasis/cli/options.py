@@ -31,7 +31,7 @@ from cobasis.keys.identity import (
     key_path,
     load_identity,
 )
-from cobasis.party_side.session import PartySession, open_session
+from cobasis.party_side.session import PartySession
 from cobasis.progress import AGAIN, Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
@@ -112,7 +112,7 @@ class Holder(Home):
                 f"'{who.name}' is the analyst of round '{agreed.round_id}', and this is a party's "
                 "command. The analyst's are receive, run and remove."
             )
-        return open_session(agreement, agreed, identity=self.identity(who.name), home=self.folder())
+        return PartySession(agreement, agreed, identity=self.identity(who.name), home=self.folder())
 
     def analyst(self, agreement: Path, *, sealed: bool = True) -> AnalystSession:
         """Open the analyst's session of a round; IdentityError for a party's key."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from cobasis.bundle.agreement_file import news_at, signed_agreement, stem_of
 from cobasis.bundle.envelope import Bundle, open_bundle, open_in_memory
@@ -23,27 +23,30 @@ from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.protocol.signatures import analyst_of, check_sealed, mask_keys, signers
 from cobasis.protocol.sums_terms import may_leave_out
-from cobasis.vault.vault import RoundRecords, Vault
+from cobasis.vault.vault import Vault
 
 NEWS = "news"
 MADE, SENT = ".made", ".sent"
 """Sealed files in the work folder: without a name outside yet, and those that were given one."""
 
 
-@dataclass(kw_only=True, repr=False)
 class PartySession(Hidden):
-    name: str
-    agreement: Agreement
-    path: Path
-    identity: Identity
-    vault: Vault
-    round: RoundRecords  # what the vault holds of it
-    transcript: Transcript
-    news: Path  # the newest that were accepted, as they came
-    work: Path
-    audits: Path
-    expected: Expected  # of every bundle that comes
-    report: Report = silent  # hears how far the command at work is
+    def __init__(self, path: Path, agreed: Agreement, *, identity: Identity, home: Path) -> None:
+        name, digest = identity.public.name, agreed.digest().hex()
+        self.name, self.path, self.agreement = name, path, agreed.held_by(name)
+        # perhaps an earlier one; the vault is under the newest
+        self.identity = enrolled_key(identity, signers(agreed)[name])
+        self.transcript = Transcript(transcript_path(agreed, name, home=home))
+        self.news = self.transcript.path.with_name(NEWS)  # the newest that were accepted
+        self.work = home / "work" / name / digest[:16]
+        self.audits = home / "audits" / name / digest[:16]
+        self.expected = Expected(round_id=agreed.round_id, agreement=digest, recipient=name)
+        self.report: Report = silent  # hears how far the command at work is
+        make_folder(self.work)
+        make_folder(self.news.parent)
+        seals: Any = {"seal": identity.seal_for_self, "unseal": identity.unseal_own}
+        self.vault = Vault(home / "vault" / name, party=name, **seals)
+        self.round = self.vault.round(agreed)  # what the vault holds of it
 
     @property
     def analyst(self) -> PublicIdentity:
@@ -175,33 +178,6 @@ class PartySession(Hidden):
 def transcript_path(agreement: Agreement, name: str, *, home: Path) -> Path:
     """Return where a party's transcript of a round stands; no key is needed to read it."""
     return home / "transcripts" / name / agreement.digest().hex()[:16] / "transcript.jsonl"
-
-
-def open_session(path: Path, agreed: Agreement, *, identity: Identity, home: Path) -> PartySession:
-    name, digest = identity.public.name, agreed.digest().hex()
-    transcript, work = transcript_path(agreed, name, home=home), home / "work" / name / digest[:16]
-    make_folder(work)
-    make_folder(transcript.parent)
-    vault = Vault(
-        home / "vault" / name,
-        party=name,
-        seal=identity.seal_for_self,
-        unseal=identity.unseal_own,
-    )
-    return PartySession(
-        name=name,
-        agreement=agreed.held_by(name) if agreed.holdings else agreed,
-        path=path,
-        # perhaps an earlier one; the vault is under the newest
-        identity=enrolled_key(identity, signers(agreed)[name]),
-        vault=vault,
-        round=vault.round(agreed),
-        transcript=Transcript(transcript),
-        news=transcript.with_name(NEWS),
-        work=work,
-        audits=home / "audits" / name / digest[:16],
-        expected=Expected(round_id=agreed.round_id, agreement=digest, recipient=name),
-    )
 
 
 SUFFIX, PART = ".secret", "secret.bin"
