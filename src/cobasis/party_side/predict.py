@@ -34,7 +34,7 @@ from cobasis.features.contract import (
 from cobasis.features.encoder import words_of
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
-from cobasis.party_side.rows import open_rows, public_rows_in, require_id
+from cobasis.party_side.rows import open_rows, public_rows_in
 from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
@@ -221,8 +221,7 @@ def _written(
         good = replace(source, frame=left.drop(_LINE))
     rows = StreamedTable(good, agreement=agreement, party=session.name, report=session.report)
     rows = rows.unmapped()  # explained by columns
-    require_id(good, session)
-    ids = good.collect(pl.col(name))[name] if name else None
+    ids = rows.identifiers()
     others = parts_of(session, ids, beside=use.beside, of=use.of)
 
     def answered(first: int, blocks: Iterator[Matrix]) -> pl.DataFrame:

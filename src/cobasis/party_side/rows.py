@@ -95,15 +95,12 @@ def open_rows(session: PartySession, table: Path) -> PartyRows:
         report=session.report,
     )
     marks = sides = session.vault.fingerprints(rows.plain_rows())
-    if agreement.id:
-        require_id(rows.source, session)
-        column = rows.source.collect(pl.col(agreement.id).cast(pl.String))[agreement.id]
-        if column.null_count():
+    if (people := rows.people()) is not None:
+        if None in people:
             raise FeatureError(
                 f"the id column '{agreement.id}' of party '{session.name}' has empty cells, so it "
                 "cannot be told whose rows were uploaded before. Fill them."
             )
-        people: list[str] = column.to_list()
         ids = sides = session.vault.people(people)
         if agreement.holdings and others_of(agreement):
             hashed = [hashlib.sha256(f"{_SIDE}{each}".encode()).digest()[:8] for each in people]
@@ -120,15 +117,6 @@ def unseen(session: PartySession, table: Path, *, dataset: Dataset) -> PartyRows
     # people may be alike in every value: a row of the last upload tells by its identifier alone
     seen = np.isin(rows.ids, dataset.people) | np.isin(rows.marks, dataset.earlier)
     return replace(rows, held=~seen)
-
-
-def require_id(source: Source, session: PartySession) -> None:
-    name = session.agreement.id
-    if name and name not in source.schema:
-        raise FeatureError(
-            f"{source.what} has no column '{name}', the agreement's identifier, so its rows could "
-            "not be told apart. Add it."
-        )
 
 
 def public_rows_in(path: Path | None, agreement: Agreement, *, party: str) -> Any:  # noqa: ANN401 -- a table

@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from cobasis.errors import LabelError, OptionError, ShapeError
+from cobasis.errors import FeatureError, LabelError, OptionError, ShapeError
 from cobasis.features.contract import CategoryFeature, Column, NumericFeature, columns_in, word_of
 from cobasis.features.encoder import SHOWN, Encoder, rounded, words_of
 from cobasis.features.mapping import Mapping as TableMapping
@@ -24,7 +24,6 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, encode_column, encode_labels
 from cobasis.protocol.projection import LabelledRows
-from cobasis.protocol.terms import others_of
 from cobasis.tables.sources import Part, Source, refuse_absent, row_of_text, source_of
 
 Done = TypeVar("Done")
@@ -129,12 +128,22 @@ class StreamedTable(LabelledRows):
             self._report("comparing rows with earlier uploads", first + frame.height, self._n_rows)
         self.source.refuse_changed()
 
-    def people(self) -> list[str] | None:
-        """Return the identifiers, where the party's uploads are joined with others by them."""
-        if not others_of(self._agreement):
+    def identifiers(self) -> pl.Series | None:
+        """Return whose each row is; None where the agreement has no column of identifiers."""
+        name = self._agreement.id
+        if not name:
             return None
-        found = self.source.collect(pl.col(self._agreement.id).cast(pl.String)).to_series()
-        return (found if self.chosen is None else found.filter(self.chosen)).to_list()
+        if name not in self.source.schema:
+            raise FeatureError(
+                f"{self.source.what} has no column '{name}', the agreement's identifier, so its "
+                "rows could not be told apart. Add it."
+            )
+        found = self.source.collect(pl.col(name))[name]
+        return found if self.chosen is None else found.filter(self.chosen)
+
+    def people(self) -> list[str] | None:
+        found = self.identifiers()
+        return None if found is None else found.cast(pl.String).to_list()
 
     def labels(self) -> Labels | None:
         frame, agreement = self._labels, self._agreement
