@@ -29,7 +29,6 @@ from cobasis.privacy.audit.report import POLICY, UNTESTED, AuditReport, Finding,
 from cobasis.privacy.audit.subject import Subject, sample_size
 from cobasis.privacy.sensitivity import clip_rows
 from cobasis.protocol.agreement import Agreement, moment_text
-from cobasis.protocol.refusals import row_blocks
 from cobasis.protocol.secrets import check_public_rows
 from cobasis.vault.datasets import Forced
 
@@ -178,11 +177,7 @@ def _subject(
     session, rows = made.ready.session, made.ready.rows
     agreement, terms = session.agreement, session.agreement.dp
     sent = np.argsort(made.projection.order)[places]  # where each of them stands in the upload
-    released, first = np.empty((len(sent), payload.rows.shape[1])), 0
-    for block in row_blocks(payload):
-        here = (sent >= first) & (sent < first + len(block))
-        released[here] = block[sent[here] - first]
-        first += len(block)
+    released = np.vstack([payload.rows[at : at + 1] for at in sent]).astype(np.float64)
     raw = gathered(rows.sent.unmapped(), places)
     mapped = agreement.mapped(raw)
     labels = part_of(rows.sent.labels())
