@@ -1,6 +1,5 @@
 """What a file's cells mean: its letters, separators and decimal marks, blanks, and a mapping."""
 
-import codecs
 import csv
 import re
 from collections.abc import Mapping, Sequence
@@ -51,15 +50,9 @@ class Dialect:
 
 @lru_cache(maxsize=8)
 def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG001 -- a changed file is read anew
-    decoder, head, encoding = codecs.getincrementaldecoder("utf-8")(), b"", "utf-8"
     with opened(path) as (file, _):
-        try:
-            while part := file.read(2**20):  # to its end, for one letter may be far down
-                head = head or part[:_SAMPLE]
-                decoder.decode(part)
-        except UnicodeDecodeError:
-            encoding = "cp1252"  # with it, Latin-1
-    text = head.decode(encoding, errors="ignore").removeprefix("\ufeff")
+        head = file.read(_SAMPLE) or b""
+    text = head.decode(errors="surrogateescape").removeprefix("\ufeff")
     if "\0" in text:
         raise TableError(
             f"{what} looks like a sheet, an archive or UTF-16. Save it as CSV in UTF-8."
@@ -79,9 +72,18 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
     names, *rows = by[separator] or [[]]
     if rows and rows[0] == names and len(names) > 1:
         raise TableError(f"{what} names its columns twice, in the first two lines. Leave one out.")
-    dialect = Dialect(separator, encoding)
-    _refuse_ragged(path, dialect, what=what)
-    return dialect
+    for encoding in ("utf-8", "cp1252"):  # with it, Latin-1
+        try:  # to its end, for one letter may be far down
+            _refuse_ragged(path, dialect := Dialect(separator, encoding), what=what)
+        except UnicodeDecodeError as error:
+            if error.reason == "unexpected end of data":
+                break
+        else:
+            return dialect
+    raise TableError(
+        f"{what} has a byte that is no letter, or ends in half of one, so its letters cannot "
+        "be told. Save it as CSV in UTF-8; nothing of it was used."
+    )
 
 
 def _refuse_ragged(path: Path, dialect: Dialect, *, what: str) -> None:
@@ -90,7 +92,7 @@ def _refuse_ragged(path: Path, dialect: Dialect, *, what: str) -> None:
     polars takes a line that ends too early for one with empty cells, and an empty line for a row.
     """
     # only there polars ends a line; a carriage return by itself is an error of csv's then
-    with path.open(newline="\n", encoding=dialect.encoding, errors="replace") as file:
+    with path.open(newline="\n", encoding=dialect.encoding) as file:
         csv.field_size_limit(2**31 - 1)  # a cell may be longer than the module's 131,072
         rows, problem = csv.reader(file, delimiter=dialect.separator), ""
         width = ended = 0

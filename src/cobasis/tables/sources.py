@@ -155,14 +155,7 @@ def _of_file(path: Path, *, party: str) -> Source:
         frame = pl.scan_parquet(path.absolute(), glob=False)
         return Source(frame=frame, what=what, path=path, stamp=stamp)
     dialect = dialect_of(path, stamp, what=what)
-    try:
-        frame = dialect.scan(path)
-    except UnicodeDecodeError:
-        raise TableError(
-            f"{what} has a byte that is no letter, or ends in half of one, so its letters cannot "
-            "be told. Save it as CSV in UTF-8; nothing of it was used."
-        ) from None
-    return Source(frame=frame, what=what, path=path, stamp=stamp, dialect=dialect)
+    return Source(frame=dialect.scan(path), what=what, path=path, stamp=stamp, dialect=dialect)
 
 
 def _as_agreed(source: Source, agreed: AgreedColumns) -> Source:
