@@ -51,13 +51,13 @@ def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch):
     ready = site.ready()
     with projected(ready) as made:
         audited(made, compared=False)
-        payload = open_payload(made.payload)
+        payload = open_payload(ready.session.payload)
         whole, labels = payload.rows[:], payload.labels[:]
     looked(site)
     (subject, about), (again, _) = seen
     assert (subject.n_rows, about["n_rows"]) == (30, ready.rows.n_sent)
     np.testing.assert_array_equal(subject.rows, again.rows)
-    raw, back = gathered(ready.rows.sent), np.argsort(made.projection.order)
+    raw, back = gathered(ready.rows.sent), np.argsort(made.message.order)
     places = [np.flatnonzero((raw == row).all(axis=1))[0] for row in subject.rows]
     np.testing.assert_array_equal(subject.release.rows, whole[back][places])
     np.testing.assert_array_equal(subject.release.labels, labels[back][places])

@@ -94,7 +94,7 @@ def test_what_the_audit_looks_at_never_leaves_and_where_it_refuses_nothing_is_sp
     assert not list(noisy.session().work.iterdir())
 
     def allow(made):
-        found = open_payload(made.payload)
+        found = open_payload(made.ready.session.payload)
         seen.append(found.rows[:])
         assert not charges(noisy)
         return {}

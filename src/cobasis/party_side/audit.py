@@ -19,7 +19,7 @@ from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.approval import Audited, approved, keep
 from cobasis.party_side.checks import checked, model_sentence, protected
 from cobasis.party_side.preview import Ready, labels_of
-from cobasis.party_side.send import Made, Projected, Proposed, Summed
+from cobasis.party_side.send import Made
 from cobasis.party_side.session import PartySession
 from cobasis.party_side.sums_audit import audit_sums
 from cobasis.party_side.what_if import Setting, effects, settings_of
@@ -29,6 +29,8 @@ from cobasis.privacy.audit.report import POLICY, UNTESTED, AuditReport, Finding,
 from cobasis.privacy.audit.subject import Subject, sample_size
 from cobasis.privacy.sensitivity import clip_rows
 from cobasis.protocol.agreement import Agreement, moment_text
+from cobasis.protocol.messages import MaskedSums, SpanProposal
+from cobasis.protocol.projection import Projection
 from cobasis.protocol.secrets import check_public_rows
 from cobasis.vault.datasets import Forced
 
@@ -53,20 +55,20 @@ def audited(made: Made, *, sensitive: Collection[str] = (), compared: bool = Tru
 
 @one_blas_thread()
 def _report(made: Made, *, sensitive: Collection[str], compared: bool) -> AuditReport:
-    ready, about = made.ready, _about(made.ready)
+    ready, message, about = made.ready, made.message, _about(made.ready)
     agreement, n_rows = ready.session.agreement, ready.rows.n_sent
-    if isinstance(made, Summed):
+    if isinstance(message, MaskedSums):
         return audit_sums(made, about=about)
-    if isinstance(made, Proposed):
-        return _of_proposal(made, about=about)
+    if isinstance(message, SpanProposal):
+        return _of_proposal(ready, message, about=about)
     # keyed, so whoever has not the vault's key learns nothing of rows; sorted, so one however
     # the table is
     marks = ready.choice.asked.rows
     seed = hashlib.sha256(b"cobasis/audit/1/sample" + marks.astype("<u8").tobytes()).digest()
     rng = np.random.default_rng(int.from_bytes(seed, "big"))
     places = np.sort(rng.permutation(n_rows)[: sample_size(n_rows, agreement.n_features)])
-    payload = open_payload(made.payload)
-    subject, own = _subject(made, payload, places, sensitive), Setting.of(agreement)
+    payload = open_payload(ready.session.payload)
+    subject, own = _subject(ready, message, payload, places, sensitive), Setting.of(agreement)
     checks = checked(
         agreement,
         ready.choice,
@@ -115,9 +117,9 @@ def audit(
     )
 
 
-def _of_proposal(made: Proposed, *, about: Mapping[str, Any]) -> AuditReport:
+def _of_proposal(ready: Ready, made: SpanProposal, *, about: Mapping[str, Any]) -> AuditReport:
     """Check a proposal before it leaves; no row does."""
-    agreement, n_directions = made.ready.session.agreement, made.message.image.shape[1]
+    agreement, n_directions = ready.session.agreement, made.image.shape[1]
     image, n_rows = np.eye(agreement.n_features, n_directions), about["n_rows"]
     weights = ", and how much each weighs" if BASES[agreement.basis].weighted else ""
     helped = (
@@ -134,7 +136,7 @@ def _of_proposal(made: Proposed, *, about: Mapping[str, Any]) -> AuditReport:
             helped,
             model_sentence(agreement),
         ),
-        findings=checked(agreement, made.ready.choice, image=image, sent=None),
+        findings=checked(agreement, ready.choice, image=image, sent=None),
         untested=("What rows give away: the upload, in which they leave, is audited.", *UNTESTED),
     )
 
@@ -171,12 +173,12 @@ def _about(ready: Ready) -> dict[str, str | int]:
 
 
 def _subject(
-    made: Projected, payload: Payload, places: Places, sensitive: Collection[str]
+    ready: Ready, made: Projection, payload: Payload, places: Places, sensitive: Collection[str]
 ) -> Subject:
     """Return the sampled people: their rows, and what stands of them in the upload's file."""
-    session, rows = made.ready.session, made.ready.rows
+    session, rows = ready.session, ready.rows
     agreement, terms = session.agreement, session.agreement.dp
-    sent = np.argsort(made.projection.order)[places]  # where each of them stands in the upload
+    sent = np.argsort(made.order)[places]  # where each of them stands in the upload
     released = np.vstack([payload.rows[at : at + 1] for at in sent]).astype(np.float64)
     raw = gathered(rows.sent.unmapped(), places)
     mapped = agreement.mapped(raw)
@@ -187,7 +189,7 @@ def _subject(
     return Subject(
         rows=mapped,
         release=Release(rows=released, labels=None if told is None else told[sent]),
-        basis=made.projection.basis.project(np.eye(agreement.n_features)),
+        basis=made.basis.project(np.eye(agreement.n_features)),
         labels=None if labels is None else labels[places],
         features=agreement.features,
         precision=agreement.precision,
@@ -197,7 +199,7 @@ def _subject(
             for at, each in enumerate(encoded_columns(agreement.features))
             if each.feature.name in sensitive
         },
-        public_rows=check_public_rows(made.ready.public_rows, agreement, party=session.name),
+        public_rows=check_public_rows(ready.public_rows, agreement, party=session.name),
         unmapped=None if mapped is raw else raw,
         clipped=clipped,
     )

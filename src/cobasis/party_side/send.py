@@ -37,30 +37,13 @@ from cobasis.protocol.sums_party import SumsParty
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Projected(Hidden):
-    """An upload's file that nobody has sealed; with noise, a rehearsal that never will be."""
+class Made(Hidden):
+    """A message that nobody has sealed; rows lie in the payload, noisy ones as a rehearsal."""
 
     ready: Ready
-    projection: Projection
-    payload: Path
+    message: Projection | SpanProposal | MaskedSums
+    party: SumsParty | None = None  # who made the sums
 
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Proposed(Hidden):
-    ready: Ready
-    message: SpanProposal
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Summed(Hidden):
-    ready: Ready
-    party: SumsParty
-    message: MaskedSums
-
-
-_PAYLOAD = "upload.safetensors"
-
-Made = Projected | Proposed | Summed
 
 Allow = Callable[[Made], Mapping[str, object]]
 """Looks at a file before it is sealed: raises, or returns the manifest's record of its audit."""
@@ -231,7 +214,7 @@ def _delivered(session: PartySession, exchange: Exchange, to: Path, *, again: bo
     # and is nowhere outside.
     digest = copy_whole(made, to)
     # Removed before it: behind it nobody comes here again, and it would stay.
-    remove_tree(session.work / _PAYLOAD)
+    remove_tree(session.payload)
     move_whole(made, made.with_suffix(SENT))
     return Sent(path=to, digest=digest, n_bytes=n_bytes, exchange=exchange, again=again)
 
@@ -255,7 +238,7 @@ def _made(ready: Ready, *, looked: bool = True) -> Made:
             sums = adding.score(ready.rows.kept, model)
         else:
             sums = adding.sum_up(sent, model=model, exchange=exchange.number)
-        return Summed(ready=ready, party=adding, message=sums)
+        return Made(ready=ready, party=adding, message=sums)
     party = Party(
         session.name,
         agreement=session.agreement,
@@ -267,49 +250,47 @@ def _made(ready: Ready, *, looked: bool = True) -> Made:
         basis = None if ready.choice.dataset is None else ready.choice.dataset.basis
         consensus = session.round.consensus()
         made = party.project(sent, consensus=consensus, basis=basis)
-        payload = session.work / _PAYLOAD
         # What is looked at has noise of another stream, for whoever looks may still say no, and
         # noise that was drawn could not be taken back.
         if looked or made.noising is None:
-            _write(made.rehearsed(), payload, session=session)
-        return Projected(ready=ready, projection=made, payload=payload)
+            _write(made.rehearsed(), session)
+        return Made(ready=ready, message=made)
     session.report("finding directions", 0, 1)
     with one_blas_thread():
         proposal = party.propose(sent)
     session.report("finding directions", 1, 1)
-    return Proposed(ready=ready, message=proposal)
+    return Made(ready=ready, message=proposal)
 
 
 def _begun(made: Made) -> tuple[Payload | SpanProposal | MaskedSums, int]:
     """Begin what may leave in the vault, as which file of its; return it as it leaves."""
-    ready, basis, release, content = made.ready, None, "", ""
-    agreement = ready.session.agreement
-    noising = made.projection.noising if isinstance(made, Projected) else None
-    if isinstance(made, Projected):
-        basis, release = made.projection.basis, "" if noising is None else noising.release
-    elif isinstance(made, Summed):
+    session, message, basis, release, content = made.ready.session, made.message, None, "", ""
+    agreement = session.agreement
+    if isinstance(message, Projection):
+        basis, release = message.basis, message.noising.release if message.noising else ""
+    elif isinstance(message, MaskedSums):
         # Before a byte is on the disk: whatever leaves, no other content gets the same masks.
-        content = hashlib.sha256(made.message.words.astype("<u8").tobytes()).hexdigest()
+        content = hashlib.sha256(message.words.astype("<u8").tobytes()).hexdigest()
         release = "" if agreement.dp is None else content
     # Charged before the noise that leaves is drawn. A kill in between has spent a release that
     # nobody saw; made again it is the same numbers, and free. Drawn first, a kill would leave
     # noise on the disk that no account knows of.
-    number = ready.session.vault.begin_upload(
-        ready.choice,
+    number = session.vault.begin_upload(
+        made.ready.choice,
         basis,
         agreement=agreement,
         time=moment_text(now()),
         release=release,
         content=content,
     )
-    if not isinstance(made, Projected):
-        return made.message, number
-    if noising is not None:
-        _write(made.projection, made.payload, session=ready.session)
-    return open_payload(made.payload), number
+    if not isinstance(message, Projection):
+        return message, number
+    if message.noising is not None:
+        _write(message, session)
+    return open_payload(session.payload), number
 
 
-def _write(made: Projection, to: Path, *, session: PartySession) -> None:
-    agreement = session.agreement
-    file = UploadFile(to, precision=agreement.precision, int8_range=agreement.int8_range)
+def _write(made: Projection, session: PartySession) -> None:
+    agreed, to = session.agreement, session.payload
+    file = UploadFile(to, precision=agreed.precision, int8_range=agreed.int8_range)
     made.write(file, report=session.report)

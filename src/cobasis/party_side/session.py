@@ -39,6 +39,7 @@ class PartySession(Hidden):
         self.transcript = Transcript(transcript_path(agreed, name, home=home))
         self.news = self.transcript.path.with_name(NEWS)  # the newest that were accepted
         self.work = home / "work" / name / digest[:16]
+        self.payload = self.work / "upload.safetensors"  # projected rows, until they are sealed
         self.audits = home / "audits" / name / digest[:16]
         self.expected = Expected(round_id=agreed.round_id, agreement=digest, recipient=name)
         self.report: Report = silent  # hears how far the command at work is

@@ -1,13 +1,15 @@
 """The audit of masked sums: no attack is run, for what a total tells follows from a few counts."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from cobasis.party_side.checks import formal_guarantee, history, protected
-from cobasis.party_side.send import Summed
+from cobasis.party_side.preview import Ready
+from cobasis.party_side.send import Made
 from cobasis.privacy.aggregate import OFTEN, Light, light_of, rows_asked, tells_most
 from cobasis.privacy.audit.report import UNTESTED, AuditReport, Finding, Grade, Verdict
 from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.sums_terms import layout_of, score_layout, terms_of
 
 Counted = Literal["", "words", "times", "table", "scores"]
@@ -22,12 +24,13 @@ _COUNTED: Mapping[Counted, str] = {
 }
 
 
-def audit_sums(made: Summed, *, about: Mapping[str, Any]) -> AuditReport:
-    ready, counted = made.ready, _counted(made)
+def audit_sums(made: Made, *, about: Mapping[str, Any]) -> AuditReport:
+    ready, party = made.ready, cast("SumsParty", made.party)
+    counted = _counted(ready, party)
     terms, n_rows = ready.session.agreement.dp, len(ready.choice.asked.rows)
-    n_features, common, least = _tells_most(made, counted)
-    alone, others = counted in {"table", "scores"}, len(made.party.participants) - 1
-    if empty := counted == "scores" and made.party.small_cells is None:
+    n_features, common, least = _tells_most(ready, party, counted)
+    alone, others = counted in {"table", "scores"}, len(party.participants) - 1
+    if empty := counted == "scores" and party.small_cells is None:
         n_rows = 0
     rate, own = (n_rows + others * least) / n_features, n_rows / n_features
     light = "green" if empty else light_of(rate, table=alone, common=common)
@@ -53,7 +56,7 @@ def audit_sums(made: Summed, *, about: Mapping[str, Any]) -> AuditReport:
         findings=(
             Finding("S1", noised or light, f"{of}.", {"least": rate}),
             Finding("S2", "told", f"{own:.3g} of your own.", {"rows_per_feature": own}),
-            cells(counted, made.party.small_cells),
+            cells(counted, party.small_cells),
             # with noise the account of the vault, and no rule, says what another total may cost
             *(() if terms else (history(ready.choice),)),
             Finding("H6", "green", "Labels leave in sums alone."),
@@ -68,26 +71,26 @@ def audit_sums(made: Summed, *, about: Mapping[str, Any]) -> AuditReport:
     )
 
 
-def _counted(made: Summed) -> Counted:
-    agreement = made.ready.session.agreement
-    if made.ready.exchange.held:
+def _counted(ready: Ready, party: SumsParty) -> Counted:
+    agreement = ready.session.agreement
+    if ready.exchange.held:
         return "scores"
     if agreement.task == "table":
         return "table"
-    if made.party.small_cells is None:
+    if party.small_cells is None:
         return ""
     return "times" if agreement.outcome and agreement.outcome.grid else "words"
 
 
-def _tells_most(made: Summed, counted: Counted) -> tuple[int, float, int]:
+def _tells_most(ready: Ready, party: SumsParty, counted: Counted) -> tuple[int, float, int]:
     """Return D of the map that tells most, what two own rows share there, others' least rows."""
-    agreement = made.ready.session.agreement
+    agreement = ready.session.agreement
     if counted == "scores":  # of which the others' may be zeros
         return score_layout(agreement).n_words, 1.0, 0
     layout = layout_of(agreement)
     # each group of a table has sums of its own
     widths = (layout.n_words,) if counted == "table" else layout.n_features
-    common = made.party.common or (1.0,) * len(widths)
+    common = party.common or (1.0,) * len(widths)
     at = tells_most(widths, common)
     return widths[at], common[at], terms_of(agreement).least_rows
 
