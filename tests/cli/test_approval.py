@@ -137,7 +137,9 @@ def test_an_approval_outlives_a_send_that_was_killed_and_no_file_of_another_roun
 ):
     audited(APPROVE, by="officer")
     with monkeypatch.context() as patch:
-        patch.setattr("cobasis.party_side.send.write_bundle", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(
+            "cobasis.party_side.session.write_bundle", Mock(side_effect=KeyboardInterrupt)
+        )
         audited(SEND, code=130)
     history = Vault.history
 

@@ -12,8 +12,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.messages import model_in
+from cobasis.bundle.messages import Enclosed, model_in
 from cobasis.disk.whole import write_whole
 from cobasis.errors import (
     DtypeError,
@@ -154,9 +153,8 @@ def predict(
         plain = session.work / _PART
         draft = {"kind": "part", "sender": session.name, "told": {"model": use.of}}
         draft |= {"round_id": agreement.round_id, "agreement": agreement.digest().hex()}
-        sign, block, parts = session.identity.sign, _block(session), {_PART: plain}
         found = _predicted(session, use, given, to=plain)
-        write_bundle(to, draft=draft, parts=parts, sign=sign, recipients=block)
+        session.seal(Enclosed(draft, {_PART: plain}), to, to=_block(session))
     return found
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from cobasis.bundle.agreement_file import news_at, stem_of
-from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.manifest import MAX_AHEAD
 from cobasis.bundle.messages import enclose
 from cobasis.bundle.transcript import Fact, now
@@ -124,14 +123,9 @@ def send(ready: Ready, to: Path | None = None, *, allow: Allow | None = None) ->
         whose: Any = {"party": session.name, "sign": session.identity.sign}
         lines = () if span is None else (sign_span(span, session.agreement, **whose),)
         said: Any = {"audit": audit, "history": head, "lines": lines}
-        draft, parts = enclose(message, agreement=session.agreement, sender=session.name, **said)
-        digest = write_bundle(
-            session.kept_file(exchange, end=MADE),
-            draft=draft,
-            parts=parts,
-            sign=session.identity.sign,
-            recipients=[session.analyst],
-        )
+        enclosed = enclose(message, agreement=session.agreement, sender=session.name, **said)
+        sealed = session.kept_file(exchange, end=MADE)
+        digest = session.seal(enclosed, sealed, to=[session.analyst])
         # Sealed, and still without a name outside. Its digest goes into the vault, then into the
         # transcript, and then the file gets its name: whatever a kill leaves out there is known in
         # here. Killed before the line, the same command makes the same rows and seals them anew;

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from cobasis.bundle.agreement_file import news_at, signed_agreement, stem_of
+from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import Bundle, open_bundle, open_in_memory
 from cobasis.bundle.manifest import Expected, Kind
+from cobasis.bundle.messages import Enclosed
 from cobasis.bundle.transcript import Entry, Transcript, now, verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, remove_tree
@@ -129,6 +131,9 @@ class PartySession(Hidden):
         for path in sorted(self.work.glob("*")):
             if path.suffix not in {MADE, SENT}:
                 remove_tree(path)
+
+    def seal(self, enclosed: Enclosed, path: Path, *, to: Sequence[PublicIdentity]) -> str:
+        return write_bundle(path, **enclosed._asdict(), sign=self.identity.sign, recipients=to)
 
     def opened(self, path: Path, *, kind: Kind, senders: Sequence[PublicIdentity] = ()) -> Bundle:
         """Open what the analyst, or who is named, sent; while `alone`, whose end deletes it."""
