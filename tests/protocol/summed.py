@@ -3,7 +3,7 @@
 import numpy as np
 
 from cobasis import Agreement, DPTerms
-from cobasis.protocol.masks import MaskKey, Occasion
+from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.totals import Layout, gram, ones_and
@@ -12,7 +12,7 @@ NAMES = ("north", "south", "east")
 LAYOUT = Layout(n_features=(2,), n_targets=1, one_hot=False, most_rows=1000)
 KEYS = {name: MaskKey(bytes([number]) * 32) for number, name in enumerate(NAMES, 1)}
 PUBLIC = {name: key.public for name, key in KEYS.items()}
-OCCASION = Occasion(salt=LAYOUT.digest(), round_id="icu-2026", exchange=1, attempt=1)
+OCCASION = {"round_id": "icu-2026", "exchange": 1, "attempt": 1}
 DP = DPTerms(epsilon=2.0, delta=0.01, radius=1.0, most_rows=3, lifetime_epsilon=2.0, colluders=1)
 FIELDS = {"round_id": "icu-2026", "parties": NAMES, "release": "sums", "minimum_parties": 3}
 """What every agreement on their sums says."""
@@ -54,9 +54,10 @@ def sums_of(table, layout=LAYOUT):
     return gram([whole], width=whole.shape[1], bits=layout.bits)[layout.places(whole.shape[1])]
 
 
-def message(name, *, sums=None, keys=None, occasion=OCCASION):
+def message(name, *, sums=None, keys=PUBLIC, salt=None, **occasion):
     made = sums_of(rows_of(name)) if sums is None else sums
-    return KEYS[name].masked(made, name=name, keys=keys or PUBLIC, occasion=occasion)
+    told = {"salt": salt or LAYOUT.digest(), "occasion": tuple((OCCASION | occasion).values())}
+    return KEYS[name].masked(made, name=name, keys=keys, **told)
 
 
 def added(messages):

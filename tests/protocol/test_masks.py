@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from cobasis.errors import MessageError, OptionError, SecretError, StepError
 from cobasis.protocol.baseline import TableLayout
-from cobasis.protocol.masks import MaskKey, Occasion
+from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.scores import ScoreLayout
 from cobasis.protocol.totals import Layout, checked, ones_and
 from protocol.summed import KEYS, LAYOUT, NAMES, OCCASION, PUBLIC, added, message, rows_of, sums_of
@@ -44,8 +44,8 @@ def test_the_published_vectors_are_what_this_code_makes_and_follow_from_the_refe
     assert told["format"] == "cobasis/sums/1"
     layout = {name: each for name, each in asdict(LAYOUT).items() if name != "bare"}
     assert (told["layout"], told["bits"]) == (layout | {"n_features": [2]}, LAYOUT.bits)
-    about = {name: told[name] for name in ("round_id", "exchange", "attempt")}
-    assert Occasion(salt=bytes.fromhex(told["salt"]), **about) == OCCASION
+    assert told["salt"] == LAYOUT.digest().hex()
+    assert {name: told[name] for name in OCCASION} == OCCASION
     assert {each["name"]: each["public_key"] for each in told["parties"]} == PUBLIC
     n_words = len(told["parties"][0]["sums"])
     total = [0] * n_words
@@ -95,8 +95,7 @@ def test_a_stream_begun_anew_for_each_map_shows_their_difference_and_one_stream_
     ids=lambda changes: next(iter(changes)),
 )
 def test_a_file_that_was_masked_for_something_else_voids_the_total(changes):
-    other = Occasion(**{**vars(OCCASION), **changes})
-    files = [message("north", occasion=other), message("south"), message("east")]
+    files = [message("north", **changes), message("south"), message("east")]
     with pytest.raises(MessageError, match=r"Nobody can say whose.*\[CB306\]"):
         checked(LAYOUT, added(files), n_waves=[0])
 

@@ -30,12 +30,13 @@ from cobasis.errors import (
 from cobasis.features.contract import Interaction
 from cobasis.features.encoder import encode
 from cobasis.features.maps import Mixed, turn_of
-from cobasis.protocol.masks import MaskKey, Occasion
+from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.sums_terms import layout_of
 from cobasis.protocol.totals import checked, cut
 from protocol.summed import DP, KEYS, NAMES, PUBLIC, agree, dealt, party
+from protocol.summed import message as masked
 
 TERMS = SumsTerms(
     maps=(RandomFourier(n_waves=20, bandwidth=3.0),), most_rows=60, most_rows_in_all=150
@@ -249,9 +250,8 @@ def test_masks_are_those_of_agreement_roster_and_layout_as_the_reference_page_sa
     assert message.simulated  # and no bundle is made of it
     roster = hashlib.sha256("".join(f"{x}={key};" for x, key in PUBLIC.items()).encode()).digest()
     salt = hashlib.sha256(agreed.digest() + roster + layout.digest()).digest()
-    occasion = Occasion(salt=salt, round_id="icu-2026", exchange=1, attempt=1)
     nothing = np.zeros(layout.n_words, dtype=np.int64)
-    mask = KEYS["north"].masked(nothing, name="north", keys=PUBLIC, occasion=occasion)
+    mask = masked("north", sums=nothing, salt=salt)
     assert checked(layout, (message.words - mask).view(np.int64), n_waves=[20]).n_rows == 30
 
 

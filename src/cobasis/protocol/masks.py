@@ -6,7 +6,6 @@ sum. A stream covers one content only, so a masked file is made once, and a retr
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -17,16 +16,6 @@ from cobasis.errors import MessageError, StepError
 from cobasis.linalg.arrays import Hidden, Integers
 from cobasis.linalg.rng import KEY_BYTES, KeyStream, require_key
 from cobasis.protocol.totals import FORMAT, Words
-
-
-@dataclass(frozen=True, kw_only=True)
-class Occasion:
-    """What a mask is for; a mask for anything else is another one."""
-
-    salt: bytes  # digest of agreement, roster and layout
-    round_id: str
-    exchange: int
-    attempt: int
 
 
 class MaskKey(Hidden):
@@ -46,9 +35,15 @@ class MaskKey(Hidden):
         return KeyStream(self._own.private_bytes_raw(), label)
 
     def masked(
-        self, sums: Integers, *, name: str, keys: Mapping[str, str], occasion: Occasion
+        self,
+        sums: Integers,
+        *,
+        name: str,
+        keys: Mapping[str, str],
+        salt: bytes,
+        occasion: tuple[str | int, ...],
     ) -> Words:
-        """Hide a party's sums.
+        """Hide a party's sums; masks of another salt or occasion are others.
 
         `keys` are all participants' public keys in the order that all agreed on, one's own too.
         """
@@ -61,23 +56,20 @@ class MaskKey(Hidden):
         for other in keys:
             if other != name:
                 pair = [each for each in keys if each in {name, other}]  # in the agreed order
-                mask = self._mask(other, pair, keys, occasion).words(len(words))
+                parts = [str(each).encode() for each in (FORMAT, *occasion, *pair)]
+                parts += [bytes.fromhex(keys[each]) for each in pair]
+                info = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
+                shared = self._shared(other, keys[other])
+                seed = HKDF(SHA256(), KEY_BYTES, salt=salt, info=info).derive(shared)
+                mask = KeyStream(seed, "mask").words(len(words))
                 (np.add if name == pair[0] else np.subtract)(words, mask, out=words)
         return words
 
-    def _mask(
-        self, other: str, pair: list[str], keys: Mapping[str, str], occasion: Occasion
-    ) -> KeyStream:
+    def _shared(self, other: str, key: str) -> bytes:
         try:
-            theirs = X25519PublicKey.from_public_bytes(bytes.fromhex(keys[other]))
-            secret = self._own.exchange(theirs)
+            return self._own.exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(key)))
         except ValueError as error:  # a point of low order, or no point: everybody could guess it
             raise MessageError(
                 f"the mask key of party '{other}' is none: what it gives would hide nothing. Ask "
                 f"'{other}' to sign again with a new key."
             ) from error
-        told = (FORMAT, occasion.round_id, str(occasion.exchange), str(occasion.attempt), *pair)
-        parts = [each.encode() for each in told] + [bytes.fromhex(keys[each]) for each in pair]
-        info = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
-        seed = HKDF(SHA256(), KEY_BYTES, salt=occasion.salt, info=info).derive(secret)
-        return KeyStream(seed, "mask")

@@ -24,7 +24,7 @@ from cobasis.protocol import sums_terms
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import TableLayout
 from cobasis.protocol.explanations import ModelUser, owners_of
-from cobasis.protocol.masks import MaskKey, Occasion
+from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.messages import Labels, MaskedSums, encode_labels
 from cobasis.protocol.newton import NewtonLayout
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
@@ -146,21 +146,19 @@ class SumsParty(ModelUser):
         # Masks of parties that were sent two models do not cancel: whoever got another one would
         # stand out in a total of the others.
         of = b"" if model is None else encode_chain(model)
-        occasion = Occasion(
-            salt=hashlib.sha256(agreement.digest() + roster + layout.digest() + of).digest(),
-            round_id=agreement.round_id,
-            exchange=exchange,
-            attempt=self._attempt,
+        salt = hashlib.sha256(agreement.digest() + roster + layout.digest() + of).digest()
+        found = found if agreement.dp is None else found + self._noise(found, salt)
+        occasion = (agreement.round_id, exchange, self._attempt)
+        words = self._key.masked(
+            found, name=self.name, keys=self._keys, salt=salt, occasion=occasion
         )
-        if agreement.dp is not None:
-            found = found + self._noise(found, occasion.salt)
         return MaskedSums(
             party=self.name,
             agreement_digest=agreement.digest(),
             roster=roster,
             attempt=self._attempt,
             exchange=exchange,
-            words=self._key.masked(found, name=self.name, keys=self._keys, occasion=occasion),
+            words=words,
             simulated=self._simulated,
         )
 
