@@ -209,7 +209,10 @@ class Analyst:
                 f"no upload is in use (left out: {len(self._removed)}), so there is nothing to "
                 "align. Call receive() first, or leave out fewer."
             )
-        parts = linked_parts(uploads) if self.agreement.holdings else uploads
+        parts = uploads
+        if self.agreement.holdings:
+            there = {name: self._given[name] for name in self._given if name not in self._removed}
+            parts = linked_parts(there, self.agreement)
         for upload in parts.values():
             refusals.check_header(upload, self.agreement)
         refusals.refuse_different_anchors(parts)

@@ -5,7 +5,7 @@ side they are one basis, and their uploads are one upload, which is aligned as a
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -16,11 +16,6 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Upload
 from cobasis.protocol.terms import blocks_of
-
-
-@dataclass(frozen=True, kw_only=True)
-class JoinedUpload(Upload):
-    parts: tuple[Upload, ...]
 
 
 class _Beside:
@@ -34,14 +29,11 @@ class _Beside:
         return np.hstack([each[rows] for each in self._tables])
 
 
-def linked_parts(uploads: Mapping[str, Upload]) -> dict[str, Upload]:
-    """Return uploads by party, once a block's are of the same people, with the same labels."""
-    found = dict[str, Upload]()
-    for block, joined in uploads.items():
-        parts = joined.parts if isinstance(joined, JoinedUpload) else (joined,)
-        found |= {each.party: each for each in parts}
-        if len(parts) == 1:
-            continue
+def linked_parts(uploads: Mapping[str, Upload], agreement: Agreement) -> dict[str, Upload]:
+    """Return uploads of whole units, once a block's are of the same people, with one's labels."""
+    found = {name: uploads[name] for name in complete(uploads, agreement)}
+    for block, holdings in blocks_of(agreement).items():
+        parts = [found[each.party] for each in holdings if each.party in found]
         told = [each.labels[:] for each in parts if each.labels is not None]
         alike = all(np.array_equal(each, told[0]) for each in told)
         if len({each.linked for each in parts}) > 1 or not alike:
@@ -73,17 +65,14 @@ def units_of(uploads: Mapping[str, Upload], agreement: Agreement) -> Mapping[str
     def read(unit: str) -> Upload:
         if unit not in blocks:
             return uploads[unit]
-        parts = tuple(uploads[each.party] for each in blocks[unit])
-        return JoinedUpload(
+        parts = [uploads[each.party] for each in blocks[unit]]
+        return replace(
+            parts[0],
             party=unit,
-            agreement_digest=parts[0].agreement_digest,
-            anchor_tag=parts[0].anchor_tag,
-            linked=parts[0].linked,
             simulated=any(each.simulated for each in parts),
             rows=cast("Matrix", _Beside(each.rows for each in parts)),
             labels=next((each.labels for each in parts if each.labels is not None), None),
             anchor_image=cast("Matrix", _Beside(each.anchor_image for each in parts)),
-            parts=parts,
         )
 
     whole = complete(uploads, agreement)
