@@ -16,6 +16,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, Self
 
@@ -149,10 +150,14 @@ class Projection(Hidden):
 
     def write(self, to: Begin, *, report: Report) -> None:
         """Project all rows and write the upload; refuse rows that noise was not drawn for."""
+        n_rows, size = len(self.order), max(1, BIN_BYTES // (8 * self.basis.shape[1]))
         with one_blas_thread(), to(self.about) as tables:
-            bins = _Bins(self, tables["rows"])
-            marks = hashlib.sha256()
-            for each in self.rows.over(bins.put, step="projecting rows"):
+            rows, places, marks = tables["rows"], np.empty_like(self.order), hashlib.sha256()
+            for start in range(0, n_rows, size):
+                found = np.sort(self.order[start : start + size])
+                places[found] = np.arange(start, start + len(found))
+            put = partial(self._put, to=rows, places=places, size=size)
+            for each in self.rows.over(put, step="projecting rows"):
                 marks.update(each)
             told, noising = self.rows.labels(), self.noising
             if noising and (marks.digest(), _of_labels(told)) != noising.digests[2:]:
@@ -162,48 +167,38 @@ class Projection(Hidden):
                     "in use. Nothing was released. Take a snapshot of the table as a file, then "
                     "start again."
                 )
-            for done in in_order(bins.settle, range(0, len(self.order), bins.size)):
-                report("putting rows in order", done, len(self.order))
+            settle = partial(self._settle, rows=rows, size=size)
+            for done in in_order(settle, range(0, n_rows, size)):
+                report("putting rows in order", done, n_rows)
             if told is not None:
                 told = noising.labels(told) if noising else told
                 tables["labels"][0 : len(told)] = told[self.order]
 
-
-class _Bins:
-    """Where rows go; used by several threads at a time."""
-
-    def __init__(self, projection: Projection, rows: Slices) -> None:
-        self._noising, self._basis = projection.noising, projection.basis
-        self._order, self._rows = projection.order, rows
-        self.size: int = max(1, BIN_BYTES // (8 * projection.basis.shape[1]))
-        self._places = np.empty_like(self._order)
-        for start in range(0, len(self._order), self.size):
-            found = np.sort(self._order[start : start + self.size])
-            self._places[found] = np.arange(start, start + len(found))
-
-    def put(self, first: int, blocks: Iterator[Matrix]) -> bytes:
+    def _put(
+        self, first: int, blocks: Iterator[Matrix], *, to: Slices, places: Places, size: int
+    ) -> bytes:
         """Write a part's rows into their bins, in the table's order; return noise's marks."""
-        if self._noising is None:
-            projected, marks = list(map(self._basis.project, blocks)), b""
+        if self.noising is None:
+            projected, marks = list(map(self.basis.project, blocks)), b""
         else:
-            projected, marks = self._noising.projected(first, blocks)
+            projected, marks = self.noising.projected(first, blocks)
         rows = np.vstack(projected)
-        places = self._places[first : first + len(rows)]
-        turn = np.argsort(places // self.size, kind="stable")
-        rows, places = rows[turn], places[turn]
-        edges = [0, *(np.flatnonzero(np.diff(places // self.size)) + 1), len(turn)]
+        here = places[first : first + len(rows)]
+        turn = np.argsort(here // size, kind="stable")
+        rows, here = rows[turn], here[turn]
+        edges = [0, *(np.flatnonzero(np.diff(here // size)) + 1), len(turn)]
         for start, end in pairwise(edges):
-            place = int(places[start])
-            self._rows[place : place + end - start] = rows[start:end]
+            place = int(here[start])
+            to[place : place + end - start] = rows[start:end]
         return marks
 
-    def settle(self, start: int) -> int:
-        """Return where the bin ends."""
-        stop = min(start + self.size, len(self._order))
-        found = self._rows[start:stop]
-        rows = np.empty_like(found)
-        rows[np.argsort(self._order[start:stop])] = found
-        self._rows[start:stop] = rows
+    def _settle(self, start: int, *, rows: Slices, size: int) -> int:
+        """Return where the bin ends, once its rows stand in their order."""
+        stop = min(start + size, len(self.order))
+        found = rows[start:stop]
+        settled = np.empty_like(found)
+        settled[np.argsort(self.order[start:stop])] = found
+        rows[start:stop] = settled
         return stop
 
 
