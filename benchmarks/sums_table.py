@@ -56,9 +56,9 @@ def sum_up(path: str, n_rows: int) -> None:
         release="sums",
         sums=SumsTerms(maps=(waves,), most_rows=n_rows, most_rows_in_all=3 * n_rows),
     )
-    keys = {name: MaskKey(name.encode().ljust(32)) for name in NAMES}
+    keys = {name: MaskKey(name.encode().ljust(32), simulated=True) for name in NAMES}
     public = {name: key.public for name, key in keys.items()}
-    north = SumsParty("north", agreement=agreement, key=keys["north"], keys=public, simulated=True)
+    north = SumsParty("north", agreement=agreement, key=keys["north"], keys=public)
     north.sum_up(open_table(path, agreement=agreement, party="north", labels="died"))
 
 

@@ -245,7 +245,7 @@ def test_simulate_says_which_options_a_release_has_no_place_for(kind):
 
 def test_masks_are_those_of_agreement_roster_and_layout_as_the_reference_page_says():
     agreed, rows = agree(**FIELDS), dealt(*some())["north"]
-    given = {"agreement": agreed, "key": KEYS["north"], "keys": PUBLIC, "simulated": True}
+    given = {"agreement": agreed, "key": MaskKey(bytes([1]) * 32, simulated=True), "keys": PUBLIC}
     message, layout = SumsParty("north", **given).prepare(*rows), layout_of(agreed)
     assert message.simulated  # and no bundle is made of it
     roster = hashlib.sha256("".join(f"{x}={key};" for x, key in PUBLIC.items()).encode()).digest()

@@ -13,26 +13,24 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from cobasis.errors import MessageError, StepError
-from cobasis.linalg.arrays import Hidden, Integers
-from cobasis.linalg.rng import KEY_BYTES, KeyStream, require_key
+from cobasis.linalg.arrays import Integers
+from cobasis.linalg.rng import KEY_BYTES, KeyStream
+from cobasis.protocol.secrets import SecretKey
 from cobasis.protocol.totals import FORMAT, Words
 
 
-class MaskKey(Hidden):
+class MaskKey(SecretKey):
     """A party's key for one round's masks; it is erased after the round's last exchange."""
 
-    def __init__(self, key: bytes | None = None) -> None:
-        self._own = X25519PrivateKey.generate()
-        if key is not None:
-            self._own = X25519PrivateKey.from_private_bytes(require_key(key, name="the mask key"))
+    __slots__ = ("_own",)
+
+    def __init__(self, key: bytes | None = None, *, simulated: bool = False) -> None:
+        super().__init__(key, simulated=simulated)
+        self._own = X25519PrivateKey.from_private_bytes(self._key)
 
     @property
     def public(self) -> str:
         return self._own.public_key().public_bytes_raw().hex()
-
-    def stream(self, label: str) -> KeyStream:
-        """Return numbers that nobody but the party can draw."""
-        return KeyStream(self._own.private_bytes_raw(), label)
 
     def masked(
         self,

@@ -1,28 +1,23 @@
 """How a party's secrets become bytes, so that its vault can keep them. The only door there is.
 
 ``cobasis.vault`` alone may import this module; a contract checks it. The way back needs no door:
-``ConsortiumSecret``, ``PartyKey`` and ``SecretBasis`` are made from bytes and columns anyway.
+keys and ``SecretBasis`` are made from bytes and columns anyway.
 """
 
 import numpy as np
 
 from cobasis.errors import OrthonormalityError, SecretError
 from cobasis.linalg.arrays import Matrix
-from cobasis.protocol.masks import MaskKey
-from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
+from cobasis.protocol.secrets import SecretBasis, SecretKey
 
 
-def secret_bytes(secret: ConsortiumSecret | PartyKey) -> bytes:
+def secret_bytes(secret: SecretKey) -> bytes:
     if secret.simulated:
         raise SecretError(
             f"this {type(secret).__name__} came from a seed, so whoever knows the seed has it. A "
             "vault keeps secrets of real rounds only; simulations need none."
         )
     return secret._key  # noqa: SLF001 -- this module is the door
-
-
-def mask_bytes(key: MaskKey) -> bytes:
-    return key._own.private_bytes_raw()  # noqa: SLF001 -- this module is the door
 
 
 def basis_columns(basis: SecretBasis) -> Matrix:

@@ -280,7 +280,7 @@ def run_sums(rows: Rows, *, agreement: Agreement, keys: Mapping[str, MaskKey]) -
     """Run an exchange, or as many as steps take: sums from every party, one model back."""
     public = {name: key.public for name, key in keys.items()}
     parties = {
-        name: SumsParty(name, agreement=agreement, key=key, keys=public, simulated=True)
+        name: SumsParty(name, agreement=agreement, key=key, keys=public)
         for name, key in keys.items()
     }
     analyst, traffic = SumsAnalyst(agreement, keys=public), defaultdict[str, Traffic](Traffic)

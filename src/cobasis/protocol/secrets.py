@@ -50,7 +50,7 @@ from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.terms import others_of, places_of
 
 
-class _Key(Hidden):
+class SecretKey(Hidden):
     """Thirty-two secret bytes and whether they came from a seed."""
 
     __slots__ = ("_key", "_simulated")
@@ -74,7 +74,7 @@ Linked = tuple[Places, bytes]
 """In which order rows of a block's people are uploaded, and the tag of these people."""
 
 
-class ConsortiumSecret(_Key):
+class ConsortiumSecret(SecretKey):
     """The 32 bytes that parties share and the analyst never sees.
 
     Parameters
@@ -153,7 +153,7 @@ class ConsortiumSecret(_Key):
         return hmac.digest(self._key, b"cobasis/1/" + use + b"\0" + message, "sha256")
 
 
-class PartyKey(_Key):
+class PartyKey(SecretKey):
     """The 32 bytes from which one party draws its rotation and its row order.
 
     Parameters

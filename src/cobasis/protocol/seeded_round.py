@@ -152,7 +152,7 @@ def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
             **_ranges(rows, given),
         ),
     )
-    keys = {name: MaskKey(rng.bytes(KEY_BYTES)) for name in rows}
+    keys = {name: MaskKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
     return run_sums(rows, agreement=agreement, keys=keys)
 
 

@@ -48,7 +48,6 @@ class SumsParty(ModelUser):
         key: MaskKey,
         keys: Mapping[str, str],
         attempt: int = 1,
-        simulated: bool = False,
     ) -> None:
         require_known(name, agreement.parties)
         # Whoever is left out, or stands for two, has no mask of its own in what this party sends:
@@ -65,7 +64,7 @@ class SumsParty(ModelUser):
             )
         self.name, self.agreement, self.terms = name, agreement, sums_terms.terms_of(agreement)
         self.participants = tuple(keys)
-        self._key, self._keys, self._simulated, self._attempt = key, keys, simulated, attempt
+        self._key, self._keys, self._attempt = key, keys, attempt
         # cells of few people, this party's own, of what the sums count; None where they count none
         self.small_cells: int | None = None
         self.common: tuple[float, ...] = ()  # what two own rows have in common under each map
@@ -159,7 +158,7 @@ class SumsParty(ModelUser):
             attempt=self._attempt,
             exchange=exchange,
             words=words,
-            simulated=self._simulated,
+            simulated=self._key.simulated,
         )
 
     def _noise(self, sums: Integers, salt: bytes) -> Integers:

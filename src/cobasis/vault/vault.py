@@ -17,7 +17,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import EXCHANGES
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.messages import ConsensusSpan
-from cobasis.protocol.plaintext import basis_columns, mask_bytes, secret_bytes
+from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.protocol.secrets import ConsortiumSecret, SecretBasis
 from cobasis.strict_json import canonical_json
 from cobasis.vault.datasets import (
@@ -273,7 +273,7 @@ class RoundRecords(Hidden):
                 "model agree on a new round."
             )
         made = MaskKey()
-        self._put(f"{_MASKS}/key", arrays={"key": mask_bytes(made)})
+        self._put(f"{_MASKS}/key", arrays={"key": secret_bytes(made)})
         return made
 
     def erase_mask_key(self) -> None:
