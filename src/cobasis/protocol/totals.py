@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.lapack import dpotrf
 
 from cobasis.errors import MessageError, OptionError
 from cobasis.features.maps import Turn
@@ -186,7 +187,10 @@ def checked(layout: Layout, words: Integers, *, n_waves: Sequence[int]) -> Total
             lost = 4 * 2.0**-layout.bits / np.sqrt(half)  # of cutting two numbers below 1/sqrt(D/2)
             good &= bool((lengths <= n_rows / half * (1 + ROUNDING)).all())
             good &= bool((lengths >= n_rows * (1 / half - lost)).all())
-        good = good and _is_gram(table.astype(np.float64))
+        if good:  # no negative eigenvalue, to rounding: there is a root
+            whole = table.astype(np.float64)
+            whole[np.diag_indices(len(whole))] += ROUNDING * np.trace(whole)
+            good = not dpotrf(whole)[1]
     require(good)
     grams, common = tuple(each / unit for each in tables), layout.common(words, n_waves)
     return Total(layout=layout, n_rows=n_rows, grams=grams, common=common)
@@ -214,16 +218,6 @@ def require(possible: object) -> None:
             "or roster, or holds wrong sums. Nobody can say whose it is. Ask all parties whether "
             "they signed the same roster, and begin anew."
         )
-
-
-def _is_gram(table: Matrix) -> bool:
-    """Tell whether a table has no negative eigenvalue, to rounding: whether it has a root."""
-    table[np.diag_indices(len(table))] += ROUNDING * np.trace(table)
-    try:
-        np.linalg.cholesky(table)
-    except np.linalg.LinAlgError:
-        return False
-    return True
 
 
 def ones_and(features: Matrix, targets: Matrix, *, bits: int, bare: bool = False) -> Matrix:
