@@ -48,8 +48,8 @@ _PAIR = 2  # rows and labels
 NO_OBJECTS = {"task", "anchor", "basis", "release"}
 
 
-def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis] | None]:  # noqa: ANN401
-    """Return a round ready to run, and everybody's basis where a condition makes them."""
+def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, Any]]:  # noqa: ANN401
+    """Return a round ready to run, and with what: bases where a condition makes them, and more."""
     _refuse_options(rows, given, () if given["maps"] is None else _not_maps(given["maps"], most=1))
     rng, aligner, condition = given["rng"], given["aligner"], given["span_condition"]
     secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
@@ -59,7 +59,9 @@ def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis]
     parties = {name: Party(name, key=key, **same) for name, key in keys.items()}
     analyst = Analyst(agreement, aligner=None if isinstance(aligner, str) else aligner)
     made = Round(agreement=agreement, parties=parties, analyst=analyst)
-    return made, condition and _under(condition, rows, agreement, keys)
+    told = {name: given[name] for name in ("exclude", "allow_row_carrying")}
+    told["model"] = None if isinstance(given["model"], str) else given["model"]
+    return made, told | {"bases": condition and _under(condition, rows, agreement, keys)}
 
 
 def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = ()) -> None:

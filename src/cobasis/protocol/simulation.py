@@ -164,18 +164,9 @@ def simulate(
     True
     """
     given = dict(locals())
-    from cobasis.protocol.seeded_round import (  # noqa: PLC0415 -- all of it, on its first use
-        round_of,
-        round_of_sums,
-    )
+    from cobasis.protocol import seeded_round  # noqa: PLC0415 -- all of it, on its first use
 
     if release == "sums":
-        return round_of_sums(**given)
-    made, bases = round_of(**given)
-    return made.run(
-        rows,
-        bases=bases,
-        exclude=exclude,
-        model=None if isinstance(model, str) else model,
-        allow_row_carrying=allow_row_carrying,
-    )
+        return seeded_round.round_of_sums(**given)
+    made, told = seeded_round.round_of(**given)
+    return made.run(rows, **told)
