@@ -13,7 +13,6 @@ from cobasis.bundle.uploads import open_payload
 from cobasis.errors import AgreementError, AuditBlockedError, ForeignBundleError
 from cobasis.party_side.preview import NONE
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.projection import noise_for
 from cobasis.vault.ledger import spent_on
 from faults import Killed, at_call, calls_of, dying_before
 from party_side.sites import Consortium, frame, killed, steps
@@ -152,9 +151,8 @@ def test_more_rows_than_the_guarantee_covers_are_refused(make, monkeypatch):
     """A party whose own check was taken away."""
     few = make(**{**NOISY, "dp": TERMS.model_copy(update={"most_rows": 50})})
     few.joined()
-    monkeypatch.setattr(
-        "cobasis.protocol.party.noise_for", lambda rows, _, **told: noise_for(rows, TERMS, **told)
-    )
+    for place in ("protocol.party", "party_side.rows"):
+        monkeypatch.setattr(f"cobasis.{place}.refuse_few", lambda *_, **__: None)
     path = few.send().path
     with pytest.raises(ForeignBundleError, match=r"more rows than that covers.*\[CB804\]$"):
         upload_in(few.opened("north", path), agreement=few.agreement)

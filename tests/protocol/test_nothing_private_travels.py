@@ -61,7 +61,7 @@ COMMON = [("consensus", "isometric"), ("weighted_consensus", "isometric")]
 def test_neither_an_upload_nor_a_proposal_holds_a_private_value(basis, anchor):
     party, rows, labels, private = party_with_canaries(basis=basis, anchor=anchor)
     if (basis, anchor) in COMMON:
-        private["directions"] = needles(party._chooser.directions(rows))
+        private["directions"] = needles(party._directions(rows))
         message = party.propose(rows)
     else:
         message = party.prepare(rows, labels)

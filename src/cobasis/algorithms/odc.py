@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from cobasis.algorithms.fits import Rotates, Target
 from cobasis.algorithms.images import Images, reference_of
 from cobasis.errors import OrthonormalityError
-from cobasis.linalg.arrays import ORTHONORMAL, Matrix, as_matrix, orthonormality_defect
+from cobasis.linalg.arrays import Matrix, as_matrix, is_orthonormal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class ODC(Rotates):
         if self.rotation is None:
             return Target(rows=image, shaped_by=(name,))
         turn = as_matrix(self.rotation, name="rotation", columns=image.shape[1])
-        if turn.shape[0] != turn.shape[1] or orthonormality_defect(turn) > ORTHONORMAL:
+        if turn.shape[0] != turn.shape[1] or not is_orthonormal(turn):
             raise OrthonormalityError(
                 f"rotation has shape {turn.shape} and is not orthogonal to 1e-10, so the aligned "
                 "frame would be distorted. Take the Q of a QR factorisation."

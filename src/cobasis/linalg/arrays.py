@@ -142,6 +142,10 @@ def orthonormality_defect(columns: Matrix) -> float:
     return float(np.max(np.abs(gram - np.eye(gram.shape[0]))))
 
 
+def is_orthonormal(columns: Matrix) -> bool:
+    return orthonormality_defect(columns) <= ORTHONORMAL
+
+
 class Hidden:
     """Refuses to be printed, pickled or copied; what it holds can only be used."""
 

@@ -6,10 +6,21 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.algorithms.bases import BASES, require_components
-from cobasis.errors import StepError, UnknownPartyError
+from cobasis.algorithms.bases import BASES, local_directions, require_components
+from cobasis.algorithms.consensus import weighted_directions
+from cobasis.errors import (
+    AgreementError,
+    FeatureError,
+    MessageError,
+    OrthonormalityError,
+    ShapeError,
+    StepError,
+    UnknownPartyError,
+)
 from cobasis.features.encoder import encode
-from cobasis.linalg.arrays import Blocks, Matrix, WholeTable
+from cobasis.linalg.arrays import Blocks, Matrix, Places, WholeTable, is_orthonormal
+from cobasis.linalg.directions import leading_directions
+from cobasis.linalg.rng import haar_columns
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
 from cobasis.models.trainer import TrainedModel
@@ -26,13 +37,7 @@ from cobasis.protocol.projection import (
     noise_for,
 )
 from cobasis.protocol.refusals import check_consensus, check_return, refuse_few
-from cobasis.protocol.secrets import (
-    Chooser,
-    ConsortiumSecret,
-    PartyKey,
-    SecretBasis,
-    check_public_rows,
-)
+from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis, check_public_rows
 from cobasis.protocol.terms import others_of
 
 
@@ -106,9 +111,7 @@ class Party(ModelUser):
         self._tag = secret.anchor_tag(agreement)
         self._anchor = secret.anchor(self.agreement, public_rows=public)
         self._simulated = secret.simulated or own_key.simulated
-        self._chooser = Chooser(
-            party=name, agreement=self.agreement, secret=secret, key=own_key, public_rows=public
-        )
+        self._secret, self._key, self._public_rows = secret, own_key, public
         self._basis: SecretBasis | None = None
         self._return: Return | None = None
 
@@ -172,14 +175,14 @@ class Party(ModelUser):
             plain = encode(rows, self.agreement.features, party=self.name)
             rows = WholeTable(self.agreement.mapped(plain))
         refuse_few(rows.shape[0], agreement=self.agreement, party=self.name)
-        directions = self._chooser.directions(rows)
+        directions = self._directions(rows)
         require_components(directions, n_components=1, n_rows=rows.shape[0], party=self.name)
         return SpanProposal(
             party=self.name,
             agreement_digest=self.agreement.digest(),
             anchor_tag=self._tag,
             # turned, or each column would be one of the party's own principal directions
-            image=self._anchor.apply(self._chooser.turned(directions, use="proposal")),
+            image=self._anchor.apply(self._turned(directions, use="proposal")),
             simulated=self._simulated,
         )
 
@@ -253,7 +256,7 @@ class Party(ModelUser):
         basis: SecretBasis | None = None,
     ) -> Projection:
         """Settle all that an upload needs before a row is projected; the first half of `write`."""
-        agreement, key, n_rows = self.agreement, self._chooser.key, rows.shape[0]
+        agreement, key, n_rows = self.agreement, self._key, rows.shape[0]
         refuse_few(n_rows, agreement=agreement, party=self.name)
         if consensus is not None:
             check_consensus(consensus, agreement, anchor_tag=self._tag, party=self.name)
@@ -263,11 +266,12 @@ class Party(ModelUser):
         # the round is in the label: one order in two rounds would link their rows
         order, linked = key.stream(f"order/{agreement.round_id}").permutation(n_rows), b""
         if agreement.holdings and others_of(agreement):
-            order, linked = self._chooser.linked(n_rows, rows.people())
+            order, linked = self._linked(n_rows, rows.people())
         with one_blas_thread():
-            chosen = self._chooser.basis(rows, anchor=self._anchor, consensus=consensus, kept=basis)
-            dp, by = agreement.dp, self._chooser
-            noising = noise_for(rows, dp, basis=chosen, by=by) if dp else None
+            chosen = self._choose(rows, consensus) if basis is None else self._kept(basis)
+            noising = None
+            if agreement.dp is not None:
+                noising = noise_for(rows, agreement.dp, agreement=agreement, key=key, basis=chosen)
         about = Upload(
             party=self.name,
             agreement_digest=agreement.digest(),
@@ -306,4 +310,84 @@ class Party(ModelUser):
         return self.basis.project(table) @ cast("Matrix", self.returned.change_of_basis)
 
     def _reference(self) -> Matrix:
-        return reference(self.agreement, self._anchor, public=self._chooser.public_rows)
+        return reference(self.agreement, self._anchor, public=self._public_rows)
+
+    def _directions(self, rows: Matrix | Blocks) -> Matrix:
+        """Return the party's own real directions, at most n_components, weighted if agreed."""
+        size, name = self.agreement.n_components, self.agreement.basis
+        if name == "lpp":
+            return local_directions(rows, n_components=size, party=self.name)
+        own = leading_directions(rows, n_wanted=size, centred=BASES[name].centred)  # eq. (5)
+        if BASES[name].weighted:
+            return weighted_directions(own, n_rows=rows.shape[0])
+        return own.directions
+
+    def _choose(self, rows: Blocks, consensus: ConsensusSpan | None) -> SecretBasis:
+        """Return the basis that the agreement names, turned."""
+        name, size, public = self.agreement.basis, self.agreement.n_components, self._public_rows
+        if BASES[name].exchanges > 1:
+            span = self._common_span(consensus)
+        elif name == "haar":
+            stream = self._secret.stream(f"span/{self.agreement.round_id}")
+            span = haar_columns(stream, n_rows=self.agreement.n_features, n_columns=size)
+        elif name == "public" and public is not None:
+            span = self._directions(public)
+            if span.shape[1] < size:
+                raise AgreementError(
+                    f"the {len(public)} public rows have {span.shape[1]} independent directions, "
+                    f"fewer than n_components={size}. Agree on more public rows or on fewer "
+                    "components."
+                )
+        else:
+            span = self._directions(rows)
+            require_components(span, n_components=size, n_rows=rows.shape[0], party=self.name)
+        return SecretBasis(self._turned(span), party=self.name)
+
+    def _turned(self, span: Matrix, *, use: str = "rotation") -> Matrix:
+        """Return the span's basis turned by a rotation of the party's own, E_i."""
+        # a Haar E_i makes columns of no meaning, and of parties with one span unlike bases
+        size = span.shape[1]
+        return span @ haar_columns(self._key.stream(use), n_rows=size, n_columns=size)
+
+    def _kept(self, kept: SecretBasis) -> SecretBasis:
+        """Return a basis of an earlier round, if it fits this one."""
+        shape = self.agreement.n_features, self.agreement.n_components
+        # an oblique basis may lengthen a row, so that the noise of [dp] would be too small
+        if kept.oblique and (not self._key.simulated or self.agreement.dp is not None):
+            raise OrthonormalityError(
+                f"the basis that party '{self.name}' kept is not orthonormal, which only "
+                "simulations of the papers' conditions accept, without [dp]. Leave it out, so "
+                "that one is made."
+            )
+        if kept.shape != shape:
+            raise ShapeError(
+                f"the basis that party '{self.name}' kept has shape {kept.shape}, this round's "
+                f"features and components need {shape}. Leave it out, so that one is made."
+            )
+        return kept
+
+    def _common_span(self, consensus: ConsensusSpan | None) -> Matrix:
+        if consensus is None:
+            raise StepError(
+                f"party '{self.name}' has no consensus yet, and basis='{self.agreement.basis}' "
+                "takes two exchanges. Propose first, and prepare the upload with the consensus= "
+                "that comes back from the analyst."
+            )
+        span = self._anchor.apply_transposed(consensus.rows)
+        if not is_orthonormal(span):
+            raise MessageError(
+                f"the consensus that party '{self.name}' got is no orthonormal span of this "
+                "round's anchor. Ask the analyst to make it again."
+            )
+        return span
+
+    def _linked(self, n_rows: int, people: Sequence[str] | None) -> tuple[Places, bytes]:
+        n_people = 0 if people is None else len({*people})
+        if people is None or not len(people) == n_people == n_rows:
+            others = ", ".join(others_of(self.agreement))
+            raise FeatureError(
+                f"party '{self.name}' has {n_people} identifiers for {n_rows} rows of people "
+                f"whom {others} know as well; each row needs one of its own, written as there. "
+                "Correct a table's id column, or people= beside an array."
+            )
+        return self._secret.order(self.agreement, people)

@@ -22,15 +22,16 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from cobasis.errors import AgreementError, FileChangedError
+from cobasis.errors import FileChangedError
 from cobasis.linalg.arrays import Blocks, Hidden, Matrix, Places, WholeTable
 from cobasis.linalg.threads import in_order, one_blas_thread
 from cobasis.privacy.mechanism import noised, randomised
 from cobasis.privacy.sensitivity import clip_rows
 from cobasis.progress import Report
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.messages import Labels, Upload
-from cobasis.protocol.secrets import Chooser, PartyKey, SecretBasis
+from cobasis.protocol.secrets import PartyKey, SecretBasis
 
 BIN_BYTES = 2**24
 
@@ -202,21 +203,16 @@ class Projection(Hidden):
         return stop
 
 
-def noise_for(rows: LabelledRows, terms: DPTerms, *, basis: SecretBasis, by: Chooser) -> Noising:
+def noise_for(
+    rows: LabelledRows, terms: DPTerms, *, agreement: Agreement, key: PartyKey, basis: SecretBasis
+) -> Noising:
     """Return the mechanism for rows, and for their labels as a pass over the rows finds them."""
-    n_rows = rows.shape[0]
-    if n_rows > terms.most_rows:
-        raise AgreementError(
-            f"party '{by.party}' would upload {n_rows:,} rows, and the delta of [dp] was agreed on "
-            f"for at most most_rows={terms.most_rows:,}. Upload fewer, or agree on a larger "
-            "most_rows with a smaller delta."
-        )
     marks = hashlib.sha256()
     for each in rows.over(_marks, step="binding the noise to the rows"):
         marks.update(each)
-    digests = (by.agreement.digest(), basis.digest(), marks.digest(), _of_labels(rows.labels()))
-    n_classes = len(by.agreement.classes)
-    return Noising(terms=terms, basis=basis, key=by.key, n_classes=n_classes, digests=digests)
+    digests = (agreement.digest(), basis.digest(), marks.digest(), _of_labels(rows.labels()))
+    n_classes = len(agreement.classes)
+    return Noising(terms=terms, basis=basis, key=key, n_classes=n_classes, digests=digests)
 
 
 def _marks(_: int, blocks: Iterator[Matrix]) -> bytes:

@@ -138,11 +138,17 @@ def check_upload(upload: Upload, agreement: Agreement) -> Upload:
 
 
 def refuse_few(n_rows: int, *, agreement: Agreement, party: str) -> None:
-    fewest, terms = agreement.fewest_rows, agreement.sums
+    fewest, terms, dp = agreement.fewest_rows, agreement.sums, agreement.dp
     if terms is not None and not terms.least_rows <= n_rows <= terms.most_rows:
         raise AgreementError(
             f"party '{party}' has {n_rows:,} rows to sum up, and the agreement takes "
             f"{terms.least_rows:,} to {terms.most_rows:,} of a party. Send as many, or change that."
+        )
+    if dp is not None and n_rows > dp.most_rows:
+        raise AgreementError(
+            f"party '{party}' would upload {n_rows:,} rows, and the delta of [dp] was agreed on "
+            f"for at most most_rows={dp.most_rows:,}. Upload fewer, or agree on a larger "
+            "most_rows with a smaller delta."
         )
     if n_rows < fewest:
         raise AgreementError(

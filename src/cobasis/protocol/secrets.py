@@ -1,7 +1,7 @@
 """What must never travel, as types: they can be used, and not printed, pickled or copied.
 
 Party side only: ``protocol.analyst`` and ``protocol.messages`` cannot import this; a contract
-checks it. Here is also how a party chooses its secret basis, and what public rows it may need.
+checks it. Here are also the public rows that a party may need.
 """
 
 import hashlib
@@ -9,7 +9,6 @@ import hmac
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -22,32 +21,12 @@ from cobasis.algorithms.anchors import (
     WholeAnchor,
     draw_anchor,
 )
-from cobasis.algorithms.bases import BASES, local_directions, require_components
-from cobasis.algorithms.consensus import weighted_directions
-from cobasis.errors import (
-    AgreementError,
-    CommitmentError,
-    FeatureError,
-    MessageError,
-    OrthonormalityError,
-    ShapeError,
-    StepError,
-)
+from cobasis.errors import AgreementError, CommitmentError, OrthonormalityError
 from cobasis.features.encoder import encode
-from cobasis.linalg.arrays import (
-    ORTHONORMAL,
-    Blocks,
-    Hidden,
-    Matrix,
-    Places,
-    as_matrix,
-    orthonormality_defect,
-)
-from cobasis.linalg.directions import leading_directions
-from cobasis.linalg.rng import KEY_BYTES, KeyStream, haar_columns, require_key
+from cobasis.linalg.arrays import ORTHONORMAL, Hidden, Matrix, Places, as_matrix, is_orthonormal
+from cobasis.linalg.rng import KEY_BYTES, KeyStream, require_key
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.messages import ConsensusSpan
-from cobasis.protocol.terms import others_of, places_of
+from cobasis.protocol.terms import places_of
 
 
 class SecretKey(Hidden):
@@ -68,10 +47,6 @@ class SecretKey(Hidden):
     def stream(self, label: str) -> KeyStream:
         """Return numbers that nobody without the key can draw."""
         return KeyStream(self._key, label)
-
-
-Linked = tuple[Places, bytes]
-"""In which order rows of a block's people are uploaded, and the tag of these people."""
 
 
 class ConsortiumSecret(SecretKey):
@@ -130,7 +105,7 @@ class ConsortiumSecret(SecretKey):
             return HeldColumns(whole=found, places=places_of(agreement))
         return found
 
-    def order(self, agreement: Agreement, people: Sequence[str]) -> Linked:
+    def order(self, agreement: Agreement, people: Sequence[str]) -> tuple[Places, bytes]:
         """Return an order of people that all parties of a block have, and a tag of who they are."""
         # whoever holds the secret can hold a list of people against the tag; others cannot
         block = agreement.holding and agreement.holding.block
@@ -204,7 +179,7 @@ class SecretBasis(Hidden):
 
     def __init__(self, columns: npt.ArrayLike, *, party: str, oblique: bool = False) -> None:
         table = as_matrix(columns, name=f"the basis of party '{party}'")
-        if not oblique and orthonormality_defect(table) > ORTHONORMAL:
+        if not (oblique or is_orthonormal(table)):
             raise OrthonormalityError(
                 f"the basis of party '{party}' is not orthonormal (F'F differs from I by more than "
                 f"{ORTHONORMAL:.0e}): orthogonal alignment would distort its rows. Orthonormalise "
@@ -225,102 +200,6 @@ class SecretBasis(Hidden):
     def image(self, anchor: Anchor) -> Matrix:
         """Return ``A F_i``."""
         return anchor.apply(self._columns)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chooser:
-    party: str
-    agreement: Agreement
-    secret: ConsortiumSecret  # gives the common Haar span
-    key: PartyKey  # gives the party's own rotation
-    public_rows: Matrix | None  # on the agreed scale
-
-    def directions(self, rows: Matrix | Blocks) -> Matrix:
-        """Return the party's own real directions, at most n_components, weighted if agreed."""
-        size, name = self.agreement.n_components, self.agreement.basis
-        if name == "lpp":
-            return local_directions(rows, n_components=size, party=self.party)
-        own = leading_directions(rows, n_wanted=size, centred=BASES[name].centred)  # eq. (5)
-        if BASES[name].weighted:
-            return weighted_directions(own, n_rows=rows.shape[0])
-        return own.directions
-
-    def basis(
-        self,
-        rows: Blocks,
-        *,
-        anchor: Anchor,
-        consensus: ConsensusSpan | None,
-        kept: SecretBasis | None = None,
-    ) -> SecretBasis:
-        """Return the basis that was kept, or the one that the agreement names, turned."""
-        name, size = self.agreement.basis, self.agreement.n_components
-        if kept is not None:
-            self._refuse_unfit(kept, (rows.shape[1], size))
-            return kept
-        if BASES[name].exchanges > 1:
-            span = self._common_span(anchor, consensus)
-        elif name == "haar":
-            stream = self.secret.stream(f"span/{self.agreement.round_id}")
-            span = haar_columns(stream, n_rows=self.agreement.n_features, n_columns=size)
-        elif name == "public" and self.public_rows is not None:
-            span = self.directions(self.public_rows)
-            if span.shape[1] < size:
-                raise AgreementError(
-                    f"the {len(self.public_rows)} public rows have {span.shape[1]} independent "
-                    f"directions, fewer than n_components={size}. Agree on more public rows or on "
-                    "fewer components."
-                )
-        else:
-            span = self.directions(rows)
-            require_components(span, n_components=size, n_rows=rows.shape[0], party=self.party)
-        return SecretBasis(self.turned(span), party=self.party)
-
-    def linked(self, n_rows: int, people: Sequence[str] | None) -> Linked:
-        n_people = 0 if people is None else len({*people})
-        if people is None or not len(people) == n_people == n_rows:
-            others = ", ".join(others_of(self.agreement))
-            raise FeatureError(
-                f"party '{self.party}' has {n_people} identifiers for {n_rows} rows of people "
-                f"whom {others} know as well; each row needs one of its own, written as there. "
-                "Correct a table's id column, or people= beside an array."
-            )
-        return self.secret.order(self.agreement, people)
-
-    def turned(self, span: Matrix, *, use: str = "rotation") -> Matrix:
-        """Return the span's basis turned by a rotation of the party's own, E_i."""
-        # a Haar E_i makes columns of no meaning, and of parties with one span unlike bases
-        size = span.shape[1]
-        return span @ haar_columns(self.key.stream(use), n_rows=size, n_columns=size)
-
-    def _refuse_unfit(self, kept: SecretBasis, shape: tuple[int, int]) -> None:
-        # an oblique basis may lengthen a row, so that the noise of [dp] would be too small
-        if kept.oblique and (not self.key.simulated or self.agreement.dp is not None):
-            raise OrthonormalityError(
-                f"the basis that party '{self.party}' kept is not orthonormal, which only "
-                "simulations of the papers' conditions accept, without [dp]. Leave it out, so "
-                "that one is made."
-            )
-        if kept.shape != shape:
-            raise ShapeError(
-                f"the basis that party '{self.party}' kept has shape {kept.shape}, this round's "
-                f"features and components need {shape}. Leave it out, so that one is made."
-            )
-
-    def _common_span(self, anchor: Anchor, consensus: ConsensusSpan | None) -> Matrix:
-        if consensus is None:
-            raise StepError(
-                f"party '{self.party}' has no consensus yet, and basis='{self.agreement.basis}' "
-                "takes two exchanges. Propose first, and prepare the upload with the consensus= "
-                "that comes back from the analyst."
-            )
-        span = anchor.apply_transposed(consensus.rows)
-        if orthonormality_defect(span) > ORTHONORMAL:
-            raise MessageError(
-                f"the consensus that party '{self.party}' got is no orthonormal span of this "
-                "round's anchor. Ask the analyst to make it again."
-            )
-        return span
 
 
 def public_rows_digest(rows: npt.ArrayLike) -> str:
