@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, overload
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal, get_overloads, overload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,44 +19,9 @@ if TYPE_CHECKING:
     from cobasis.models import Estimator, ModelName, Task
     from cobasis.protocol.dp_terms import DPTerms
     from cobasis.protocol.round import Round, Rows, SumsRound
-    from cobasis.protocol.sums_terms import Release
 
 
 @overload
-def simulate(
-    rows: Rows,
-    *,
-    rng: np.random.Generator,
-    n_components: int | None = ...,
-    task: Task = ...,
-    n_clusters: int | None = ...,
-    release: Literal["rows"] = ...,
-    maps: Sequence[Columns | RandomFourier | Mixed] | None = ...,
-    aligner: AlignerName | Aligner = ...,
-    anchor: AnchorKind = ...,
-    n_anchor_rows: int | None = ...,
-    basis: BasisName = ...,
-    model: ModelName | Estimator | None = ...,
-    features: Iterable[Feature] | None = ...,
-    outcome: Outcome | None = ...,
-    public_rows: npt.ArrayLike | None = ...,
-    span_condition: SpanCondition | None = ...,
-    exclude: Iterable[str] = ...,
-    allow_row_carrying: bool = ...,
-    dp: DPTerms | None = ...,
-) -> Round: ...
-@overload
-def simulate(
-    rows: Rows,
-    *,
-    rng: np.random.Generator,
-    release: Literal["sums"],
-    task: Task = ...,
-    maps: Sequence[Columns | RandomFourier | Mixed] | None = ...,
-    model: ModelName | None = ...,
-    features: Iterable[Feature] | None = ...,
-    outcome: Outcome | None = ...,
-) -> SumsRound: ...
 def simulate(
     rows: Rows,
     *,
@@ -63,7 +29,7 @@ def simulate(
     n_components: int | None = None,
     task: Task = "classification",
     n_clusters: int | None = None,
-    release: Release = "rows",
+    release: Literal["rows"] = "rows",
     maps: Sequence[Columns | RandomFourier | Mixed] | None = None,
     aligner: AlignerName | Aligner = "odc",
     anchor: AnchorKind = "isometric",
@@ -77,7 +43,20 @@ def simulate(
     exclude: Iterable[str] = (),
     allow_row_carrying: bool = False,
     dp: DPTerms | None = None,
-) -> Round | SumsRound:
+) -> Round: ...
+@overload
+def simulate(
+    rows: Rows,
+    *,
+    rng: np.random.Generator,
+    release: Literal["sums"],
+    task: Task = ...,
+    maps: Sequence[Columns | RandomFourier | Mixed] | None = ...,
+    model: ModelName | None = ...,
+    features: Iterable[Feature] | None = ...,
+    outcome: Outcome | None = ...,
+) -> SumsRound: ...
+def simulate(rows: Rows, **given: Any) -> Round | SumsRound:
     """Run a whole round in one process, with the real messages and secrets from a seed.
 
     Parameters
@@ -163,10 +142,15 @@ def simulate(
     >>> min(done.score(table, label).values()) > 0.8
     True
     """
-    given = dict(locals())
     from cobasis.protocol import seeded_round  # noqa: PLC0415 -- all of it, on its first use
 
-    if release == "sums":
-        return seeded_round.round_of_sums(**given)
-    made, told = seeded_round.round_of(**given)
+    asked = signature(simulate).bind(rows, **given)
+    asked.apply_defaults()
+    if asked.arguments["release"] == "sums":
+        return seeded_round.round_of_sums(**asked.arguments)
+    made, told = seeded_round.round_of(**asked.arguments)
     return made.run(rows, **told)
+
+
+# what may be asked for, and by default, stands once: in the first overload
+simulate.__signature__ = signature(get_overloads(simulate)[0])  # type: ignore[attr-defined]
