@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.distance import cdist
+from scipy.spatial import KDTree
+from scipy.spatial.distance import pdist
 
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Mask, Matrix, Places
@@ -82,28 +83,26 @@ def told_apart(scores: Matrix, really: Mask) -> float:
 
 def score_structure(release: Release, truth: Matrix) -> dict[str, float]:
     """Compare a release's distances and neighbours with those of the raw rows."""
-    n_rows = len(release.rows)
-    seen, real = (_apart(each) for each in (release.rows, truth))
-    pairs = np.triu_indices(n_rows, 1)
-    spread = min(np.ptp(seen[pairs]), np.ptp(real[pairs]))
-    correlation = np.corrcoef(seen[pairs], real[pairs])[0, 1] if spread > 0 else 0.0
-    marks, each = np.zeros((n_rows, n_rows), dtype=np.int8), np.arange(n_rows)[:, np.newaxis]
-    for apart in (seen, real):
-        marks[each, np.argpartition(apart, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]] += 1
-    kept = np.count_nonzero(marks == 2) / (n_rows * NEIGHBOURS)  # noqa: PLR2004 -- both
-    alone = standing_alone(release.rows) > _SIGMAS
+    from sklearn.neighbors import kneighbors_graph  # noqa: PLC0415 -- keeps imports light
+
+    tables, n_rows = (release.rows, truth), len(release.rows)
+    seen, real = (pdist(each, "sqeuclidean") for each in tables)
+    spread = min(np.ptp(seen), np.ptp(real))
+    correlation = np.corrcoef(seen, real)[0, 1] if spread > 0 else 0.0
+    ours, theirs = (kneighbors_graph(each, NEIGHBOURS) for each in tables)
+    alone, truly = (standing_alone(each) > _SIGMAS for each in tables)
     return {
-        "neighbours_kept": kept,
+        "neighbours_kept": float(ours.multiply(theirs).sum() / (n_rows * NEIGHBOURS)),
         "chance": NEIGHBOURS / (n_rows - 1),  # of a neighbour to be kept
         "distance_correlation": float(correlation),
         "alone": int(alone.sum()),
-        "alone_in_truth": int((alone & (standing_alone(truth) > _SIGMAS)).sum()),
+        "alone_in_truth": int((alone & truly).sum()),
     }
 
 
 def standing_alone(rows: Matrix) -> Matrix:
     """Return how unusually far each person's nearest neighbour is, in standard deviations."""
-    closest = np.sqrt(_apart(rows).min(axis=1))
+    closest = np.ravel(KDTree(rows).query(rows, k=[2])[0])  # the first is oneself
     return np.asarray((closest - closest.mean()) / (float(closest.std()) or 1.0))
 
 
@@ -115,13 +114,6 @@ def nearest(rows: Matrix, *, among: Matrix) -> Places:
         for at in range(0, len(rows), _BLOCK)
     ]
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
-
-
-def _apart(rows: Matrix) -> Matrix:
-    """Return squared distances among rows; infinite to oneself, who is nobody's neighbour."""
-    apart: Matrix = cdist(rows, rows, "sqeuclidean")
-    np.fill_diagonal(apart, np.inf)
-    return apart
 
 
 def _squares(rows: Matrix) -> Matrix:
