@@ -23,7 +23,7 @@ from cobasis.bundle.manifest import (
     refuse,
     signed_message,
 )
-from cobasis.bundle.seal import Seal, look
+from cobasis.bundle.seal import look
 from cobasis.disk.calls import WRITABLE, explained
 from cobasis.disk.whole import (
     Stamp,
@@ -209,28 +209,18 @@ PLAIN = {
 SignatureState = Literal["good", "wrong", "not enrolled", "not checked"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Inspected:
-    seal: Seal
-    manifest: Manifest | None  # None without the key
-    signature: SignatureState  # only what is "good" is to be believed
-
-
-def inspect_bundle(
-    path: Path, *, unseal: Unseal | None = None, signers: Mapping[str, PublicIdentity] | None = None
-) -> Inspected:
-    """Look at a bundle: from outside, or with a key also at its manifest."""
-    seal = look(path)
-    if unseal is None:
-        return Inspected(seal=seal, manifest=None, signature="not checked")
+def open_manifest(
+    path: Path, *, unseal: Unseal, signers: Mapping[str, PublicIdentity] | None = None
+) -> tuple[Manifest, SignatureState]:
+    """Open no more of a bundle than its manifest; only one whose signature is good is believed."""
+    look(path)
     read = _Read(path, _Head(), max_bytes=0)
     with opened(path) as (file, _):
         read.unseal_with(unseal, cast("BinaryIO", file))
     manifest, sender, good = read.signed(signers or {})
-    state: SignatureState = "not checked" if signers is None else "not enrolled"
-    if sender is not None:
-        state = "good" if good else "wrong"
-    return Inspected(seal=seal, manifest=manifest, signature=state)
+    if sender is None:
+        return manifest, "not checked" if signers is None else "not enrolled"
+    return manifest, "good" if good else "wrong"
 
 
 def plain_kind(path: Path) -> str | None:

@@ -9,7 +9,8 @@ from typer import Argument, Option
 
 from cobasis.analyst_side.verify import verify as check
 from cobasis.bundle.agreement_file import read_agreement, text_of
-from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
+from cobasis.bundle.envelope import PLAIN, open_manifest, plain_kind
+from cobasis.bundle.seal import look
 from cobasis.cli.options import Owner, Screen, agreed, grouped, progress, the_one
 from cobasis.cli.words import picked, wrapped
 from cobasis.errors import RemoteError
@@ -76,16 +77,16 @@ def inspect(
         whole = text_of(file).splitlines() if plain == "agreement" else []
         lines = [f"{file}: {n_bytes:,} bytes, not sealed: {kind}", *whole]
     else:
-        unseal = None if name is None else owner.identity(name).unseal
         known = None if agreement is None else signers(read_agreement(agreement).agreement)
-        found = inspect_bundle(file, unseal=unseal, signers=known)
-        told |= {"kind": "a sealed file", **vars(found.seal), "signature": found.signature}
-        seal, lines = found.seal, ["More can only be said with a recipient's key: --as NAME."]
-        if found.manifest is not None:
-            manifest = json.loads(found.manifest.encoded())
-            told |= {"manifest": manifest, "round": found.manifest.round_id}
+        seal, lines = look(file), ["More can only be said with a recipient's key: --as NAME."]
+        told |= {"kind": "a sealed file", **vars(seal), "signature": "not checked"}
+        if name is not None:
+            unseal = owner.identity(name).unseal
+            found, told["signature"] = open_manifest(file, unseal=unseal, signers=known)
+            manifest = json.loads(found.encoded())
+            told |= {"manifest": manifest, "round": found.round_id}
             shown = json.dumps(manifest, indent=2, sort_keys=True).splitlines()
-            lines = [f"signature: {found.signature}", *shown]
+            lines = [f"signature: {told['signature']}", *shown]
         lead = f"{file}: {seal.n_bytes:,} bytes, sealed for {seal.n_recipients} recipient(s)"
         lines = [lead, *lines]
     owner.say(lines, command="inspect", path=file, **told)

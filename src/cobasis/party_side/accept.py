@@ -7,8 +7,8 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from cobasis.bundle.agreement_file import news_at
-from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
-from cobasis.bundle.manifest import MAX_AHEAD, Manifest
+from cobasis.bundle.envelope import PLAIN, open_manifest, plain_kind
+from cobasis.bundle.manifest import MAX_AHEAD
 from cobasis.bundle.messages import consensus_in, return_in
 from cobasis.bundle.transcript import now
 from cobasis.disk.whole import file_digest, opened, remove_tree, write_whole
@@ -53,7 +53,7 @@ def look_at(session: PartySession, path: Path) -> Literal["news"] | Reply:
         return "news"
     answers: dict[str, Reply] = {each.answer: each.reply for each in session.exchanges}
     if plain is None:
-        manifest = cast("Manifest", inspect_bundle(path, unseal=session.identity.unseal).manifest)
+        manifest, _ = open_manifest(path, unseal=session.identity.unseal)
         session.expected.check(manifest, what=f"'{path.name}'")
         if manifest.kind in answers:
             return answers[manifest.kind]
