@@ -17,13 +17,17 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from cobasis.errors import CertificateError, DiskError, RequestError, UnreachableError
 from cobasis.transport import client, server
 from cobasis.transport.certificate import Statement, certificate_at, make_certificate
-from cobasis.transport.inbox import Inbox, Sent
-from cobasis.transport.index import MOST_OPEN, Index, Uploads, forget_index
+from cobasis.transport.inbox import Sent, prune, waiting
+from cobasis.transport.index import MOST_OPEN, Index, forget_index
 from faults import BROKEN, FULL, at_call, calls_of, deaths
 from transport.serving import PARTIES, STEP, free_port
 
 DATA = random.Random(0).randbytes(300_000)  # noqa: S311 -- bytes of a test
-SENT = Sent(party="north", what="1-upload", digest=hashlib.sha256(DATA).hexdigest())
+DIGEST = hashlib.sha256(DATA).hexdigest()
+
+
+def sent_to(folder, digest=DIGEST):
+    return Sent(inbox=folder / "icu.inbox", party="north", what="1-upload", digest=digest)
 
 
 @pytest.fixture
@@ -33,7 +37,7 @@ def file(tmp_path):
 
 
 def arrived(world):
-    path = Inbox(world.lab / "icu.toml").place(SENT)
+    path = sent_to(world.lab).place()
     found = path.read_bytes() if path.exists() else b""
     path.unlink(missing_ok=True)
     return found
@@ -130,47 +134,42 @@ def test_two_clients_of_a_party_bring_one_file(world, file):
     assert arrived(world) == DATA
 
 
-def uploads(folder):
-    return Uploads(folder / "icu.toml", Index(folder))
-
-
-def deliver(inbox):
+def deliver(index, sent):
     """What the server does to the disk for a file in two parts."""
-    inbox.begin(SENT, length=len(DATA))
+    index.begin(sent, length=len(DATA))
     for end in (len(DATA) // 2, len(DATA)):
-        state = inbox.state(SENT)
+        state = index.state(sent)
         if not state.whole and state.n_bytes < end:
-            with inbox.grow(SENT, offset=state.n_bytes)[0] as file:
+            with index.grow(sent, offset=state.n_bytes)[0] as file:
                 file.write(DATA[state.n_bytes : end], offset=state.n_bytes)
-    if not inbox.state(SENT).whole:
-        with inbox.grow(SENT, offset=len(DATA))[0] as file:
-            inbox.finish(SENT, file, digest=None)
+    if not index.state(sent).whole:
+        with index.grow(sent, offset=len(DATA))[0] as file:
+            index.finish(sent, file, digest=None)
 
 
 def test_a_file_is_named_after_it_is_on_the_disk_and_its_name_is_before_anybody_hears(in_memory):
-    inbox = uploads(in_memory)
-    made = [name for name, path in calls_of(lambda: deliver(inbox)) if SENT.digest in path.name]
-    folder = [name for name, path in calls_of(lambda: deliver(inbox), counts=lambda *_: True)]
+    index, sent = Index(in_memory), sent_to(in_memory)
+    made = [call for call, path in calls_of(lambda: deliver(index, sent)) if DIGEST in path.name]
+    folder = [name for name, _ in calls_of(lambda: deliver(index, sent), counts=lambda *_: True)]
     assert made[-2:] == ["fsync", "replace"]
     assert "replace" not in folder  # a second time nothing is written
-    shutil.rmtree(inbox.folder)
-    every = [name for name, _ in calls_of(lambda: deliver(inbox))]
+    shutil.rmtree(sent.inbox)
+    every = [name for name, _ in calls_of(lambda: deliver(index, sent))]
     assert every[every.index("replace") :][:2] == ["replace", "fsync"]
-    shutil.rmtree(inbox.folder)
+    shutil.rmtree(sent.inbox)
 
 
 def test_whenever_the_server_dies_a_file_is_whole_or_goes_on(in_memory):
-    inbox, died = uploads(in_memory), []
-    place = inbox.place(SENT)
-    for when, _ in deaths(lambda: deliver(inbox)):
+    index, sent, died = Index(in_memory), sent_to(in_memory), []
+    for when, _ in deaths(lambda: deliver(index, sent)):
         died.append(when)
-        assert not place.exists() or place.read_bytes() == DATA, when
-        deliver(inbox)
-        assert place.read_bytes() == DATA, when
-        assert [each for _, each in inbox.waiting()] == [place]
-        shutil.rmtree(inbox.folder)
+        assert not sent.place().exists() or sent.place().read_bytes() == DATA, when
+        deliver(index, sent)
+        assert sent.place().read_bytes() == DATA, when
+        assert [*waiting(sent.inbox)] == [sent]
+        shutil.rmtree(sent.inbox)
     assert len(died) > 8
-    shutil.rmtree(inbox.folder)
+    shutil.rmtree(sent.inbox)
 
 
 @pytest.mark.parametrize("number", range(1, 10))
@@ -268,7 +267,7 @@ def test_no_file_of_a_party_ends_the_service_of_others(served, tmp_path):
             worker.step()
             assert bool(remote.refusal(file, what)) == (what != "word")  # which waits its turn
     served.turn(worker, names=["north"])
-    assert [sent.what for sent, _ in Inbox(served.lab / "icu.toml").waiting()] == ["word"]
+    assert [sent.what for sent in waiting(served.lab / "icu.inbox")] == ["word"]
 
 
 def test_what_lies_in_the_folder_or_an_inbox_keeps_no_round_waiting(fresh, caplog):
@@ -293,65 +292,66 @@ def test_what_lies_in_the_folder_or_an_inbox_keeps_no_round_waiting(fresh, caplo
 
 def test_a_disk_that_was_full_for_a_moment_is_tried_again(served, monkeypatch):
     monkeypatch.setattr("cobasis.transport.worker._REST", 0.0)
-    worker, inbox = served.worker(), Inbox(served.lab / "icu.toml")
+    worker, inbox = served.worker(), served.lab / "icu.inbox"
     served.go("north", code=4)
     with at_call(1, FULL, counts=lambda _, __, path: "icu.round" in str(path)) as clock:
         worker.step()
     assert clock.stopped_at is not None
-    assert [*inbox.waiting()]
+    assert [*waiting(inbox)]
     worker.step()
-    assert not [*inbox.waiting()]
+    assert not [*waiting(inbox)]
 
 
 def test_a_part_that_never_came_goes_by_itself(in_memory):
-    inbox = uploads(in_memory)
-    inbox.begin(SENT, length=9)
-    [part] = inbox.folder.glob("*/*")
-    inbox.prune(secrets=False)
+    sent = sent_to(in_memory)
+    Index(in_memory).begin(sent, length=9)
+    [part] = sent.inbox.glob("*/*")
+    prune(sent.inbox, secrets=False)
     assert part.exists()
     os.utime(part, (0, 0))
-    inbox.prune(secrets=False)
+    prune(sent.inbox, secrets=False)
     assert not part.exists()
 
 
-def half(inbox):
-    inbox.begin(SENT, length=len(DATA))
-    with inbox.grow(SENT, offset=0)[0] as part:
+def half(index, sent):
+    index.begin(sent, length=len(DATA))
+    with index.grow(sent, offset=0)[0] as part:
         part.write(DATA[:1000], offset=0)
 
 
 def test_an_index_that_is_gone_is_made_from_the_files_and_a_broken_one_by_rebuild(in_memory):
-    half(uploads(in_memory))
+    sent = sent_to(in_memory)
+    half(Index(in_memory), sent)
     forget_index(in_memory)
-    inbox = uploads(in_memory)
-    assert inbox.state(SENT).n_bytes == 1000
-    deliver(inbox)
-    index = in_memory / ".server" / "index.sqlite"
-    for each in index.parent.glob("index.sqlite-*"):
+    index = Index(in_memory)
+    assert index.state(sent).n_bytes == 1000
+    deliver(index, sent)
+    kept = in_memory / ".server" / "index.sqlite"
+    for each in kept.parent.glob("index.sqlite-*"):
         each.unlink()
-    index.write_bytes(b"no index" * 1000)
+    kept.write_bytes(b"no index" * 1000)
     with pytest.raises(DiskError, match="serve --rebuild"):
-        uploads(in_memory)
+        Index(in_memory)
     forget_index(in_memory)
-    inbox = uploads(in_memory)
-    others = [Sent(party="north", what="1-upload", digest=f"{k:064x}") for k in range(MOST_OPEN)]
+    index = Index(in_memory)
+    others = [sent_to(in_memory, f"{k:064x}") for k in range(MOST_OPEN)]
     for each in others[1:]:
-        inbox.begin(each, length=9)
+        index.begin(each, length=9)
     with pytest.raises(RequestError, match="has 4 files"):  # the one that waits for the worker, too
-        inbox.begin(others[0], length=9)
-    shutil.rmtree(inbox.folder)
-    assert inbox.begin(others[0], length=9).n_bytes == 0
+        index.begin(others[0], length=9)
+    shutil.rmtree(sent.inbox)
+    assert index.begin(others[0], length=9).n_bytes == 0
 
 
 def test_a_part_that_a_backup_put_back_goes_on_though_the_index_does_not_know_it(tmp_path):
-    before, inbox = uploads(tmp_path / "before"), uploads(tmp_path)
-    half(before)
-    shutil.copytree(before.folder, inbox.folder)
-    assert inbox.state(SENT) is None
-    inbox.begin(SENT, length=len(DATA))
-    assert inbox.state(SENT).n_bytes == 1000
-    deliver(inbox)
-    assert inbox.place(SENT).read_bytes() == DATA
+    before, sent, index = sent_to(tmp_path / "before"), sent_to(tmp_path), Index(tmp_path)
+    half(Index(tmp_path / "before"), before)
+    shutil.copytree(before.inbox, sent.inbox)
+    assert index.state(sent) is None
+    index.begin(sent, length=len(DATA))
+    assert index.state(sent).n_bytes == 1000
+    deliver(index, sent)
+    assert sent.place().read_bytes() == DATA
 
 
 @pytest.mark.usefixtures("quickly")

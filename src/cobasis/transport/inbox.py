@@ -50,9 +50,21 @@ VERDICT, JOINT, DIGEST = ".json", "~", "[0-9a-f]{64}"
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
+    """A file that a party sends, by where it lies in the inbox of its round."""
+
+    inbox: Path  # ``icu.inbox`` beside ``icu.toml``
     party: str
     what: str
     digest: str
+
+    def place(self, end: str = "") -> Path:
+        return self.inbox / self.party / f"{self.what}{JOINT}{self.digest}{end}"
+
+    def judge(self, **verdict: str) -> None:
+        path = self.place()
+        told = canonical_json({**verdict, "bytes": path.stat().st_size})
+        write_whole(self.place(VERDICT), told)
+        remove_tree(path)
 
 
 def most_bytes(agreement: Agreement, *, party: str, what: str) -> int:
@@ -66,45 +78,32 @@ def most_bytes(agreement: Agreement, *, party: str, what: str) -> int:
     raise RequestError(f"'{what[:100]}' is nothing that a party sends in this round.", status=404)
 
 
-class Inbox:
-    """The inbox of one round, ``icu.inbox`` beside ``icu.toml``."""
+def prune(inbox: Path, *, secrets: bool) -> None:
+    """Delete parts that nobody went on with for two weeks; secrets, where all have theirs."""
+    old = time.time() - _WEEKS
+    for path in inbox.glob(f"*/*{PART}"):
+        with suppress(DiskError):
+            if stamp_of(path).modified_ns < old * 10**9:
+                remove_tree(path)
+    for sent in waiting(inbox, secrets=True) if secrets else ():
+        remove_tree(sent.place())
 
-    def __init__(self, agreement: Path) -> None:
-        self.folder = inbox_of(agreement)
 
-    def prune(self, *, secrets: bool) -> None:
-        """Delete parts that nobody went on with for two weeks; secrets, where all have theirs."""
-        old = time.time() - _WEEKS
-        for path in self.folder.glob(f"*/*{PART}"):
-            with suppress(DiskError):
-                if stamp_of(path).modified_ns < old * 10**9:
-                    remove_tree(path)
-        for _, path in self.waiting(secrets=True) if secrets else ():
-            remove_tree(path)
+def waiting(inbox: Path, *, secrets: bool = False) -> Iterator[Sent]:
+    """Yield what is whole and nobody has looked at, or the secrets that parties may fetch."""
+    for path in sorted(inbox.glob(f"*/*{JOINT}*")):
+        what, _, digest = path.name.partition(JOINT)
+        # no part, verdict, or copy that a backup has left
+        if re.fullmatch(DIGEST, digest) and what.startswith(SECRET) == secrets:
+            yield Sent(inbox=inbox, party=path.parent.name, what=what, digest=digest)
 
-    def waiting(self, *, secrets: bool = False) -> Iterator[tuple[Sent, Path]]:
-        """Yield what is whole and nobody has looked at, or the secrets that parties may fetch."""
-        for path in sorted(self.folder.glob(f"*/*{JOINT}*")):
-            what, _, digest = path.name.partition(JOINT)
-            # no part, verdict, or copy that a backup has left
-            if re.fullmatch(DIGEST, digest) and what.startswith(SECRET) == secrets:
-                yield Sent(party=path.parent.name, what=what, digest=digest), path
 
-    def secret(self, party: str, *, of: str = "*") -> Path | None:
-        """Return the newest secret that one party, or anybody, sealed to another."""
-        # many ask for it at once, again and again: what others left is not looked at
-        found = self.folder.glob(f"{of}/{SECRET}{party}{JOINT}*")
-        whole = (path for path in found if path.suffix not in {PART, VERDICT})
-        return max(whole, key=lambda path: path.stat().st_mtime_ns, default=None)
-
-    def judge(self, sent: Sent, **verdict: str) -> None:
-        path = self.place(sent)
-        told = canonical_json({**verdict, "bytes": path.stat().st_size})
-        write_whole(self.place(sent, VERDICT), told)
-        remove_tree(path)
-
-    def place(self, sent: Sent, end: str = "") -> Path:
-        return self.folder / sent.party / f"{sent.what}{JOINT}{sent.digest}{end}"
+def _newest_secret(inbox: Path, party: str, *, of: str = "*") -> Path | None:
+    """Return the newest secret that one party, or anybody, sealed to another."""
+    # many ask for it at once, again and again: what others left is not looked at
+    found = inbox.glob(f"{of}/{SECRET}{party}{JOINT}*")
+    whole = (path for path in found if path.suffix not in {PART, VERDICT})
+    return max(whole, key=lambda path: path.stat().st_mtime_ns, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,9 +126,9 @@ class Served:
         if what in {f"{each.number}-{each.reply}" for each in exchanges(self.agreement)}:
             return self.path.with_name("outbox") / f"{stem}.{party}.{what}"
         if what == SECRET[:-1]:
-            return Inbox(self.path).secret(party)
+            return _newest_secret(inbox_of(self.path), party)
         if what.startswith(SECRET) and what.removeprefix(SECRET) in self.agreement.parties:
-            return Inbox(self.path).secret(party, of=what.removeprefix(SECRET))
+            return _newest_secret(inbox_of(self.path), party, of=what.removeprefix(SECRET))
         if what == "agreement":
             return sealed_path(self.path)
         if what == "news":

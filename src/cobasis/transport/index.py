@@ -33,7 +33,6 @@ from cobasis.transport.inbox import (
     SECRET,
     STATEMENTS,
     VERDICT,
-    Inbox,
     Sent,
     Served,
     rounds,
@@ -45,8 +44,16 @@ MOST_OPEN = 4  # so many files of one kind a party may have on their way, or wai
 _NAME = "index.sqlite"
 
 
+@dataclass(frozen=True, kw_only=True)
+class State:
+    n_bytes: int
+    length: int
+    whole: bool
+    verdict: dict[str, Any] | None = None  # the worker's, once it has looked
+
+
 class Index:
-    """The index of a served folder, made from its files where there is none."""
+    """The inboxes of a served folder, as the web half fills them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._path = folder, folder / STATEMENTS / _NAME
@@ -66,9 +73,9 @@ class Index:
         for path in sorted(self._folder.glob(f"*.inbox/*/*{JOINT}*")):
             name, _, length = path.name.removesuffix(PART).rpartition(JOINT)
             if path.suffix == PART and length.isdigit():
-                self.note(path.with_name(name), int(length))
+                self._note(path.with_name(name), int(length))
             elif re.fullmatch(DIGEST, length):
-                self.note(path, 0)  # whole: its size says more
+                self._note(path, 0)  # whole: its size says more
         self._ask("COMMIT")
 
     def _read(self) -> None:
@@ -87,69 +94,19 @@ class Index:
                     return found
         return None
 
-    def note(self, whole: Path, length: int) -> None:
-        self._ask("INSERT OR REPLACE INTO uploads VALUES (?, ?)", self._name(whole), length)
-
-    def forget(self, whole: Path) -> None:
-        self._ask("DELETE FROM uploads WHERE file = ?", self._name(whole))
-
-    def length(self, whole: Path) -> int | None:
-        found = self._ask("SELECT length FROM uploads WHERE file = ?", self._name(whole))
-        return found[0][0] if found else None
-
-    def begun(self, kind: Path) -> list[Path]:
-        """Return the files whose names begin with a kind's, as they will be called when whole."""
-        first = self._name(kind)
-        # a range, which the key serves: LIKE would read all rows, and '_' and '%' stand in names
-        found = self._ask("SELECT file FROM uploads WHERE file BETWEEN ? AND ?", first, f"{first}g")
-        return [self._folder / name for (name,) in found]
-
-    def _name(self, path: Path) -> str:
-        return path.relative_to(self._folder).as_posix()
-
-    def _ask(self, line: str, *told: object) -> list[tuple[Any, ...]]:
-        with self._usable():
-            return self._rows.execute(line, told).fetchall()
-
-    @contextmanager
-    def _usable(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise DiskError(
-                f"the server's index '{self._path}' cannot be used ({error}). If the disk is not "
-                "full, 'cobasis serve --rebuild' makes it anew from the files."
-            ) from None
-
-
-@dataclass(frozen=True, kw_only=True)
-class State:
-    n_bytes: int
-    length: int
-    whole: bool
-    verdict: dict[str, Any] | None = None  # the worker's, once it has looked
-
-
-class Uploads(Inbox):
-    """A round's inbox as the web half fills it."""
-
-    def __init__(self, agreement: Path, index: Index) -> None:
-        super().__init__(agreement)
-        self._index = index
-
     def state(self, sent: Sent) -> State | None:
         """Return how far a file has come, by its size; the index says how long it will be."""
         # in the order in which names follow each other, so that none is missed between two looks
-        length = self._index.length(self.place(sent))
-        if length is not None:
+        place = self._name(sent.place())
+        for (length,) in self._ask("SELECT length FROM uploads WHERE file = ?", place):
             with suppress(DiskError):  # it has got its name meanwhile
                 n_bytes = stamp_of(self._part(sent, length)).size
                 return State(n_bytes=n_bytes, length=length, whole=False)
         with suppress(DiskError):
-            n_bytes = stamp_of(self.place(sent)).size
+            n_bytes = stamp_of(sent.place()).size
             return State(n_bytes=n_bytes, length=n_bytes, whole=True)
         with suppress(DiskError):
-            verdict = json.loads(read_whole(self.place(sent, VERDICT)))
+            verdict = json.loads(read_whole(sent.place(VERDICT)))
             n_bytes = verdict.pop("bytes")
             return State(n_bytes=n_bytes, length=n_bytes, whole=True, verdict=verdict)
         return None
@@ -157,7 +114,7 @@ class Uploads(Inbox):
     def begin(self, sent: Sent, *, length: int) -> State:
         if found := self.state(sent):
             if found.whole:  # whoever gave it its name may have died before this
-                settle_names(self.folder / sent.party)
+                settle_names(sent.place().parent)
             return found
         if (n_open := self._count(sent)) >= MOST_OPEN:
             raise RequestError(
@@ -165,19 +122,21 @@ class Uploads(Inbox):
                 "worker has looked; parts that stop go after two weeks.",
                 status=429,
             )
-        make_folder(self.folder / sent.party)
-        require_room(self.folder, length, what="this file")
-        self._index.note(self.place(sent), length)
+        make_folder(sent.place().parent)
+        require_room(sent.inbox, length, what="this file")
+        self._note(sent.place(), length)
         with self._locked(sent, length) as file:
             return State(n_bytes=file.n_bytes, length=length, whole=False)
 
     def _count(self, sent: Sent) -> int:
         """Count a party's files of one kind that are on their way, or wait for the worker."""
-        n_open, kind = 0, self.place(replace(sent, digest=""))
-        for whole in self._index.begun(kind):
-            found = self.state(replace(sent, digest=whole.name.removeprefix(kind.name)))
-            if found is None or found.verdict is not None:
-                self._index.forget(whole)
+        n_open, kind = 0, self._name(replace(sent, digest="").place())
+        # a range, which the key serves: LIKE would read all rows, and '_' and '%' stand in names
+        found = self._ask("SELECT file FROM uploads WHERE file BETWEEN ? AND ?", kind, f"{kind}g")
+        for (name,) in found:
+            state = self.state(replace(sent, digest=name.removeprefix(kind)))
+            if state is None or state.verdict is not None:
+                self._ask("DELETE FROM uploads WHERE file = ?", name)
             else:
                 n_open += 1
         return n_open
@@ -211,19 +170,39 @@ class Uploads(Inbox):
                 "It is deleted here. Send it again from its beginning."
             )
         file.settle()
-        move_whole(file.path, self.place(sent))
+        move_whole(file.path, sent.place())
         if sent.what.startswith(SECRET):
             for older in file.path.parent.glob(f"{sent.what}{JOINT}*"):
                 # of an earlier text of the agreement; nobody gets it any more
-                if older not in {self.place(sent), file.path}:
+                if older not in {sent.place(), file.path}:
                     remove_tree(older)
 
     def _part(self, sent: Sent, length: int) -> Path:
-        return self.place(sent, f"{JOINT}{length}{PART}")
+        return sent.place(f"{JOINT}{length}{PART}")
 
     def _locked(self, sent: Sent, length: int) -> Lock:
         path = self._part(sent, length)
         return Lock(path, what=f"'{path}'")
+
+    def _note(self, whole: Path, length: int) -> None:
+        self._ask("INSERT OR REPLACE INTO uploads VALUES (?, ?)", self._name(whole), length)
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self._folder).as_posix()
+
+    def _ask(self, line: str, *told: object) -> list[tuple[Any, ...]]:
+        with self._usable():
+            return self._rows.execute(line, told).fetchall()
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise DiskError(
+                f"the server's index '{self._path}' cannot be used ({error}). If the disk is not "
+                "full, 'cobasis serve --rebuild' makes it anew from the files."
+            ) from None
 
 
 def alone(folder: Path) -> Lock:

@@ -24,12 +24,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from cobasis.bundle.agreement_file import inbox_of
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import known_digest, read_whole
 from cobasis.errors import AnotherRunError, ClockError, CobasisError, DiskError, RequestError
 from cobasis.transport import wire
 from cobasis.transport.inbox import DIGEST, LOG, STATEMENT, STATEMENTS, Sent, Served, most_bytes
-from cobasis.transport.index import Index, State, Uploads
+from cobasis.transport.index import Index, State
 from cobasis.transport.mailbox import SLOTS, Mailbox
 
 _LOOK_SECONDS = 0.2
@@ -48,7 +49,8 @@ class _Visit:
 
     def sent(self, digest: str) -> Sent:
         most_bytes(self.round.agreement, party=self.party, what=self.what)
-        return Sent(party=self.party, what=self.what, digest=digest)
+        inbox = inbox_of(self.round.path)
+        return Sent(inbox=inbox, party=self.party, what=self.what, digest=digest)
 
 
 def answering(handler: Handler) -> Handler:
@@ -119,12 +121,12 @@ class Server:
         return JSONResponse({"statements": await run_sync(read)})
 
     async def begin(self, request: Request) -> Response:
-        inbox, sent, state, file = await run_sync(self._begun, request)
+        sent, state, file = await run_sync(self._begun, request)
         if file is not None:
-            state = await self._grown(request, inbox, sent, file, length=state.length)
+            state = await self._grown(request, sent, file, length=state.length)
         return _told(state, status=201, location=f"{request.url.path.rstrip('/')}/{sent.digest}")
 
-    def _begun(self, request: Request) -> tuple[Uploads, Sent, State, Lock | None]:
+    def _begun(self, request: Request) -> tuple[Sent, State, Lock | None]:
         """Note a file that is announced; open it, too, where all of it comes with that."""
         # at once, for a crowd waits for threads more than for what they do
         visit, headers = self._visit(request), request.headers
@@ -134,25 +136,25 @@ class Server:
         if length > most:
             told = f"the file has {length:,} bytes, and {most:,} are taken of this kind."
             raise RequestError(f"{told} Look whether it is the right file.", status=413)
-        last, inbox = wire.is_last(headers.get("upload-complete")), self._uploads(visit)
-        state = inbox.begin(sent, length=length)
+        last = wire.is_last(headers.get("upload-complete"))
+        state = self._index.begin(sent, length=length)
         if not last or state.whole or state.n_bytes:
-            return inbox, sent, state, None
+            return sent, state, None
         _require_type(request, wire.FILE)
-        return inbox, sent, state, inbox.grow(sent, offset=0)[0]
+        return sent, state, self._index.grow(sent, offset=0)[0]
 
     async def upload(self, request: Request) -> Response:
         visit = await run_sync(self._visit, request)
-        sent, inbox = visit.sent(request.path_params["digest"]), self._uploads(visit)
+        sent = visit.sent(request.path_params["digest"])
         if not re.fullmatch(DIGEST, sent.digest):
             raise wire.nobody()
         if visit.method == "PATCH":
             _require_type(request, wire.PARTIAL)
             offset = wire.whole_number(request.headers.get("upload-offset"), field="Upload-Offset")
-            file, length = await run_sync(lambda: inbox.grow(sent, offset=offset))
-            state = await self._grown(request, inbox, sent, file, length=length)
+            file, length = await run_sync(lambda: self._index.grow(sent, offset=offset))
+            state = await self._grown(request, sent, file, length=length)
             return _told(state, status=204)
-        state = await run_sync(inbox.known, sent)
+        state = await run_sync(self._index.known, sent)
         return _told(state, status=200, whole=visit.method == "GET")
 
     async def fetch(self, request: Request) -> Response:
@@ -208,12 +210,7 @@ class Server:
         served.refuse_revoked(party=party, brings=method in {"PATCH", "POST"})
         return _Visit(round=served, party=party, what=what, method=method)
 
-    def _uploads(self, visit: _Visit) -> Uploads:
-        return Uploads(visit.round.path, self._index)
-
-    async def _grown(
-        self, request: Request, inbox: Uploads, sent: Sent, file: Lock, *, length: int
-    ) -> State:
+    async def _grown(self, request: Request, sent: Sent, file: Lock, *, length: int) -> State:
         with file:
             told = wire.digest_in(request.headers.get("content-digest", ""))
             last, offset = wire.is_last(request.headers.get("upload-complete")), file.n_bytes
@@ -227,7 +224,7 @@ class Server:
                 raise
             if last:
                 known = told if offset == 0 else None
-                await run_sync(lambda: inbox.finish(sent, file, digest=known))
+                await run_sync(lambda: self._index.finish(sent, file, digest=known))
             return State(n_bytes=file.n_bytes, length=length, whole=last)
 
 

@@ -14,7 +14,7 @@ from cobasis.analyst_side.plan import planned
 from cobasis.analyst_side.receive import FileVerdict, receive
 from cobasis.analyst_side.run import halting, run
 from cobasis.analyst_side.session import AnalystSession, session_of, work_folder
-from cobasis.bundle.agreement_file import line_in, sealed_path
+from cobasis.bundle.agreement_file import inbox_of, line_in, sealed_path
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, remove_tree, stamp_of, write_whole
 from cobasis.errors import (
@@ -32,7 +32,7 @@ from cobasis.errors import (
 from cobasis.keys.identity import Identity
 from cobasis.protocol.agreement import moment_of
 from cobasis.transport.certificate import Statement, certificate_at, pin_of
-from cobasis.transport.inbox import STATEMENT, STATEMENTS, Inbox, Served, rounds
+from cobasis.transport.inbox import STATEMENT, STATEMENTS, Served, prune, rounds, waiting
 
 LOG = logging.getLogger("cobasis.worker")
 
@@ -88,14 +88,14 @@ class Worker:
         self._receive(session)
         if self.runs and session.sealed:
             self._end(session, first)
-        Inbox(path).prune(secrets=bool(session.history.ended))
+        prune(inbox_of(path), secrets=bool(session.history.ended))
 
     def _receive(self, session: AnalystSession) -> None:
-        inbox = Inbox(session.path)
-        came = list(inbox.waiting())
+        came = list(waiting(inbox_of(session.path)))
         if not came and not session.sealed:
             receive(session, [])  # perhaps signatures lie beside the agreement
-        for sent, path in came:
+        for sent in came:
+            path = sent.place()
             try:
                 taken = receive(session, [path])
                 verdict = next(each for each in taken if each.file == path.name)
@@ -109,7 +109,7 @@ class Worker:
             if verdict.code in {UnsignedError.code, RevokedError.code}:  # that one waits its turn
                 continue
             told = {"verdict": verdict.verdict, "code": verdict.code}
-            inbox.judge(sent, **told, reason=verdict.reason)
+            sent.judge(**told, reason=verdict.reason)
             _log("looked at", round=session.path.name, party=sent.party, what=sent.what, **told)
 
     def _end(self, session: AnalystSession, first: bool) -> None:  # noqa: FBT001
@@ -157,7 +157,7 @@ def _stands(served: Served) -> object:
         with suppress(DiskError):
             stamps.append(stamp_of(each))
     closed = closes is not None and closes <= datetime.now(UTC)
-    return closed, stamps, sorted(map(str, Inbox(path).folder.glob("*/*")))
+    return closed, stamps, sorted(map(str, inbox_of(path).glob("*/*")))
 
 
 def _log(event: str, **told: object) -> None:
