@@ -6,8 +6,9 @@ not at all, so that a run that was killed at any moment goes on where the last o
 
 import json
 from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,18 +19,15 @@ from cobasis.bundle.uploads import Payload, open_payload
 from cobasis.disk.calls import READABLE, explained
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import read_header, read_tables, write_tables
-from cobasis.disk.whole import Stamp, make_folder, read_array
+from cobasis.disk.whole import make_folder
 from cobasis.errors import DiskError, DuplicatePartyError, FileFormatError, StepError
-
-if TYPE_CHECKING:
-    from cobasis.linalg.arrays import Matrix
 
 SHARD_BYTES = 8 * 2**20
 """How much is gathered before it goes to disk: what a kill can lose, at most."""
 
 _MAX_HEADER = 2**26  # files of one's own; the target's names everybody who shaped it
 _NUMBERS = np.dtype("<f8")
-_TARGET = "target.safetensors"
+_TARGET, _SHARDS = "target.safetensors", "fits-*.safetensors"
 _TENSOR = "fit of "  # before a party's name: a name may be any text, the format's own words too
 
 SUFFIX = ".safetensors"
@@ -71,7 +69,6 @@ class FitFolder(Fits):
         self.path = Path(path)
         self._gathered: list[str] = []
         self._gathered_bytes = 0
-        self._shards: dict[Path, Stamp] = {}
         self._lock: ExitStack | None = None
         self._load()
 
@@ -84,8 +81,8 @@ class FitFolder(Fits):
 
     def _load(self) -> None:
         """Look at what is in the folder, again when it has been locked."""
-        self.data, self._shards, self.target = {}, {}, None
-        for shard in sorted(self.path.glob("fits-*.safetensors")):
+        self.data, self.target = {}, None
+        for shard in sorted(self.path.glob(_SHARDS)):
             self._index(shard)
         # there is none where it is damaged; a DiskError is not damage
         with suppress(FileFormatError, KeyError, TypeError, ValueError):
@@ -99,7 +96,8 @@ class FitFolder(Fits):
         """Write what was gathered; afterwards a kill loses none of it."""
         if not self._gathered:
             return
-        number = max((int(each.stem.partition("-")[2]) for each in self._shards), default=-1) + 1
+        numbers = (int(each.stem.partition("-")[2]) for each in self.path.glob(_SHARDS))
+        number = 1 + max(numbers, default=-1)
         fits: dict[str, Fit] = {_TENSOR + party: self.data[party] for party in self._gathered}
         tables = {name: np.asarray(x.change_of_basis, _NUMBERS) for name, x in fits.items()}
         determinations = [fit.determination for fit in fits.values()]
@@ -141,11 +139,9 @@ class FitFolder(Fits):
         found = self.data[party]
         if isinstance(found, Fit):
             return found
-        path, place, determination = found
-        change: Matrix = np.empty(place.shape, _NUMBERS)
-        what = f"the fit of party '{party}' in '{path}'"
-        read_array(path, change, offset=place.offset, stamp=self._shards[path], what=what)
-        return Fit(change_of_basis=change, determination=determination)
+        header, place, determination = found
+        named = replace(header, what=f"the fit of party '{party}' in '{header.path}'")
+        return Fit(change_of_basis=named.read(place), determination=determination)
 
     def _index(self, path: Path) -> None:
         try:
@@ -158,6 +154,5 @@ class FitFolder(Fits):
                 "delete the folder, and start again; a damaged file of fits may also be deleted "
                 "alone."
             ) from None
-        self._shards[path] = header.stamp
         for (name, place), each in fits:
-            self.data[name.removeprefix(_TENSOR)] = path, place, each
+            self.data[name.removeprefix(_TENSOR)] = header, place, each

@@ -8,16 +8,16 @@ agreement and the anchor.
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import ConfigDict, Field, ValidationError
 
 from cobasis.bundle.manifest import Words
 from cobasis.disk.tensors import Header, part_of, read_header, refuse
-from cobasis.disk.whole import Stamp, WholeFile, read_array
+from cobasis.disk.whole import WholeFile
 from cobasis.errors import MessageError, OptionError
 from cobasis.features.outcome import ROLES, VALUE, record_type
 from cobasis.linalg.arrays import Array
@@ -27,19 +27,11 @@ from cobasis.strict_json import IF_ANY, Strict, findings
 from cobasis.tensor_header import MAX_NAME, Place, make_header
 
 
-class _Opened(NamedTuple):
-    """A file whose header was read; every read refuses it when it is no longer that one."""
-
-    path: Path
-    stamp: Stamp
-    party: str
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredTable:
     """A table of an upload on disk, or its labels; numbers are read when they are asked for."""
 
-    file: _Opened
+    header: Header  # of its file; every read refuses one that is no longer the same
     place: Place
     scale: float | None = None  # what one step of int8 means
     records: np.dtype[Any] | None = None  # of labels of several columns
@@ -54,10 +46,7 @@ class StoredTable:
     def __getitem__(self, rows: slice) -> Array:
         """Read some rows: float64 as such, and as float32 whatever is smaller."""
         asked = slice(rows.start or 0, len(self) if rows.stop is None else rows.stop)
-        what = f"the file '{self.file.path.name}' of party '{self.file.party}'"
-        part = part_of(self.place, asked, what=what)
-        array: Array = np.empty(part.shape, part.dtype)
-        read_array(self.file.path, array, offset=part.offset, stamp=self.file.stamp, what=what)
+        array = self.header.read(part_of(self.place, asked, what=self.header.what))
         if self.records is not None:
             return array.view(self.records)[:, 0]
         if array.dtype == np.int8:
@@ -74,7 +63,7 @@ class Payload(Upload):
 
     @property
     def path(self) -> Path:
-        return self.rows.file.path
+        return self.rows.header.path
 
 
 # of labels of several columns: the value, and what an outcome has beside it
@@ -107,17 +96,17 @@ def open_payload(path: Path) -> Payload:
     roles = about.label_columns.split(",")[1:]
     kind = record_type(dict.fromkeys(roles, "")) if about.label_columns else None
     _refuse_tables(header, scaled=about.int8_scale is not None, kind=kind)
-    file = _Opened(path, header.stamp, about.party)
     labels = header.places.get("labels")
+    file = replace(header, places={}, metadata={})  # of 20,000 files what they say would be much
     return Payload(
         party=about.party,
         agreement_digest=bytes.fromhex(about.agreement_digest),
         anchor_tag=bytes.fromhex(about.anchor_tag),
         linked=bytes.fromhex(about.linked),
         simulated=about.simulated == "true",
-        rows=StoredTable(place=header.places["rows"], scale=about.int8_scale, file=file),
-        labels=StoredTable(place=labels, records=kind, file=file) if labels else None,
-        anchor_image=StoredTable(place=header.places["anchor_image"], file=file),
+        rows=StoredTable(place=header.places["rows"], scale=about.int8_scale, header=file),
+        labels=StoredTable(place=labels, records=kind, header=file) if labels else None,
+        anchor_image=StoredTable(place=header.places["anchor_image"], header=file),
     )
 
 

@@ -27,10 +27,17 @@ MAX_HEADER = 64 * 1024  # bytes; an upload's header has less than a thousand
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Header:
+    path: Path
     places: Mapping[str, Place]
     metadata: Mapping[str, str]  # as it stands in the file: anybody may have written anything
     stamp: Stamp
     what: str  # what to call the file in an error, with the party's name where it gives one
+
+    def read(self, place: Place) -> npt.NDArray[Any]:
+        """Read a table, or a part of one, from the file, which has to be the one it was."""
+        array = np.empty(place.shape, place.dtype)
+        read_array(self.path, array, offset=place.offset, stamp=self.stamp, what=self.what)
+        return array
 
 
 def read_header(path: Path, *, max_bytes: int = MAX_HEADER) -> Header:
@@ -48,7 +55,7 @@ def read_header(path: Path, *, max_bytes: int = MAX_HEADER) -> Header:
         places = places_in(described, begin=PREFIX + length, size=stamp.size, dtypes=DTYPES)
     except ValueError as error:
         refuse(what, str(error))
-    return Header(places=places, metadata=metadata, stamp=stamp, what=what)
+    return Header(path=path, places=places, metadata=metadata, stamp=stamp, what=what)
 
 
 def write_tables(
@@ -67,11 +74,7 @@ def read_tables(
     path: Path, *, max_header: int = MAX_HEADER
 ) -> tuple[dict[str, npt.NDArray[Any]], Header]:
     header = read_header(path, max_bytes=max_header)
-    tables: dict[str, npt.NDArray[Any]] = {}
-    for name, place in header.places.items():
-        tables[name] = np.empty(place.shape, place.dtype)
-        read_array(path, tables[name], offset=place.offset, stamp=header.stamp, what=header.what)
-    return tables, header
+    return {name: header.read(place) for name, place in header.places.items()}, header
 
 
 def part_of(place: Place, rows: slice, *, what: str) -> Place:
