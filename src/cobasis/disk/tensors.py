@@ -1,5 +1,6 @@
 """Safetensors files, in parts and whole; a header is read as if an enemy had sent it."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.disk.whole import Stamp, WholeFile, opened, read_array
+from cobasis.disk.whole import Stamp, WholeFile, bytes_of, opened, refuse_changed
 from cobasis.errors import FileFormatError, ShapeError
 from cobasis.tensor_header import MAX_NAME, PREFIX, Place, make_header, parse_header, places_in
 
@@ -36,7 +37,14 @@ class Header:
     def read(self, place: Place) -> npt.NDArray[Any]:
         """Read a table, or a part of one, from the file, which has to be the one it was."""
         array = np.empty(place.shape, place.dtype)
-        read_array(self.path, array, offset=place.offset, stamp=self.stamp, what=self.what)
+        with opened(self.path) as (file, before):
+            refuse_changed(before, self.stamp, what=self.what)
+            rest = bytes_of(array)
+            file.seek(place.offset)
+            while rest and (read := file.readinto(rest)):
+                rest = rest[read:]
+            # again: whoever wrote while this read may have changed what was not yet read
+            refuse_changed(Stamp.of(os.fstat(file.fileno())), self.stamp, what=self.what)
         return array
 
 

@@ -87,21 +87,7 @@ def stamp_of(path: Path) -> Stamp:
         return Stamp.of(path.stat())
 
 
-def read_array(
-    path: Path | str, array: npt.NDArray[Any], *, offset: int, stamp: Stamp, what: str
-) -> None:
-    """Fill a contiguous array from a file that has to be the one that was opened before."""
-    with opened(path) as (file, before):
-        refuse_changed(before, stamp, what=what)
-        rest = _bytes_of(array)
-        file.seek(offset)
-        while rest and (read := file.readinto(rest)):
-            rest = rest[read:]
-        # again: whoever wrote while this read may have changed what was not yet read
-        refuse_changed(Stamp.of(os.fstat(file.fileno())), stamp, what=what)
-
-
-def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
+def bytes_of(array: npt.NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
@@ -142,7 +128,7 @@ class WholeFile(AbstractContextManager["WholeFile"]):
 
     def write(self, data: bytes | npt.NDArray[Any], *, offset: int | None = None) -> int:
         """Write bytes, or a contiguous array's, at a place; without one, behind those before."""
-        rest, at = memoryview(data) if isinstance(data, bytes) else _bytes_of(data), offset
+        rest, at = memoryview(data) if isinstance(data, bytes) else bytes_of(data), offset
         if at is None:
             self.digest.update(rest)
             at, self.at = self.at, self.at + len(rest)
@@ -151,7 +137,7 @@ class WholeFile(AbstractContextManager["WholeFile"]):
         return len(rest)
 
     def read(self, array: npt.NDArray[Any], *, offset: int) -> None:
-        rest = _bytes_of(array)
+        rest = bytes_of(array)
         with self._refusals():
             while rest and (read := os.preadv(self._lock.descriptor, [rest], offset)):
                 rest, offset = rest[read:], offset + read
