@@ -5,6 +5,7 @@ import pytest
 
 from aligners import EPS, haar, normal, with_values
 from cobasis.algorithms import fits
+from cobasis.algorithms import images as of_images
 from cobasis.algorithms.fits import Rotates, Solves, Target, TurnedTarget
 
 ROUTES = {
@@ -29,11 +30,11 @@ def solved(image, target):
 def test_q_is_orthonormal_and_least_squares_lapacks_and_bad_images_alone_are_reflected(
     route, monkeypatch
 ):
-    spy = Mock(wraps=fits.by_reflections)
-    monkeypatch.setattr(fits, "by_reflections", spy)
+    spy = Mock(wraps=of_images._by_reflections)
+    monkeypatch.setattr(of_images, "_by_reflections", spy)
     condition = ROUTES[route]
     image, target = image_of(condition), normal(3, 40, 5)
-    orthonormal, triangle, determination = fits.factored("north", image)
+    orthonormal, triangle, determination = of_images.factored("north", image)
     assert np.abs(orthonormal.T @ orthonormal - np.eye(6)).max() < 1e-12
     np.testing.assert_array_equal(triangle, np.triu(triangle))
     np.testing.assert_allclose(orthonormal @ triangle, image, rtol=0, atol=1e-14)

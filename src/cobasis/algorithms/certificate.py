@@ -20,10 +20,10 @@ from cobasis.algorithms import AnchorKind, BasisName
 from cobasis.algorithms.base import Alignment
 from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.fits import FitKind
-from cobasis.algorithms.images import Images, batches
+from cobasis.algorithms.images import Images, batches, factored
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table
 from cobasis.errors import FitCheckError, NotFiniteError
-from cobasis.linalg.arrays import Matrix, cosines_to, orthonormality_defect
+from cobasis.linalg.arrays import Matrix, orthonormality_defect
 from cobasis.linalg.threads import in_order, one_blas_thread
 
 Evidence = Literal["not a random turn", "cannot tell"]
@@ -257,6 +257,7 @@ def _look(
         compared = image - image.mean(axis=0) if centred else image
         size = float(np.sqrt(np.mean(compared**2)))
         change = alignment.fits[name].change_of_basis
+        cosines = np.linalg.svd(axes.T @ factored(name, image)[0], compute_uv=False)
         error = fit_error(image, change, target=target, kind=kind)
         missed = np.linalg.norm(image @ change - target) if error < np.inf else np.inf
         mine, correlation = peers.get(name), None
@@ -268,7 +269,7 @@ def _look(
             if correlation is not None and correlation > SPREADS * _chance(dimension):
                 evidence = "not a random turn"
         found[name] = PartyFigures(
-            smallest_cosine=float(cosines_to(axes, image)[-1]),
+            smallest_cosine=min(1.0, float(cosines[-1])),
             fit_error=error,
             scale=float(np.sqrt(np.trace(rows) / len(rows))) / size,
             image_scale=size,

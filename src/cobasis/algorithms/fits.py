@@ -8,12 +8,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
 from cobasis.algorithms import Scale
-from cobasis.algorithms.images import Images, by_reflections, check_image
+from cobasis.algorithms.images import Images, check_image, factored
 from cobasis.errors import DimensionError, NotFiniteError, OptionError, UndeterminedFitError
-from cobasis.linalg.arrays import Matrix, orthonormality_defect, triangle_of
+from cobasis.linalg.arrays import Matrix, orthonormality_defect
 from cobasis.linalg.polar import PolarFactor, polar
 
 FitKind = Literal["rotation", "whitened rotation", "least squares"]
@@ -31,9 +30,6 @@ _ROUNDING = 1e-12  # by how much of its length a turned image's product may diff
 _NEARLY = 1e-7
 """A solution further than this from orthogonal is no turn. Of what a nearer one lacks one step
 towards its polar factor leaves the square: rounding."""
-
-_AT_ONCE = 1e-2
-"""Reciprocal condition number down to which a first step by products is exact to 1e-11."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,48 +186,16 @@ def _refuse_undetermined(party: str, image: Matrix, target: Matrix, values: Matr
         )
 
 
-def factored(party: str, image: Matrix) -> tuple[Matrix, Matrix, float]:
-    """Return Q, R and the reciprocal condition number of an image, or say why it is of no use.
-
-    Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, "Roundoff error analysis of the CholeskyQR2
-    algorithm", Electron. Trans. Numer. Anal. 44 (2015).
-    """
-    found = triangle_of(image)
-    if found is None:
-        return by_reflections(party, image)
-    triangle, determination = found
-    orthonormal = image @ dtrtri(triangle)[0]
-    # R is off by the squared condition number times rounding, and so is Q'Q - I. Q itself is well
-    # conditioned, and a second factorisation takes out what the first left.
-    if determination < _AT_ONCE:
-        again = dpotrf(orthonormal.T @ orthonormal)[0]
-        orthonormal, triangle = orthonormal @ dtrtri(again)[0], again @ triangle
-    return orthonormal, triangle, determination
-
-
 class Solves:
-    """An aligner whose fits are least squares: the G that minimise ``||A_i G - Z||``.
-
-    Bjorck, "Stability analysis of the method of seminormal equations for linear least squares
-    problems", Linear Algebra Appl. 88/89 (1987).
-    """
+    """An aligner whose fits are least squares: the G that minimise ``||A_i G - Z||``."""
 
     fit_kind: ClassVar[FitKind] = "least squares"
 
     def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
         """Fit images to the target by least squares."""
-        fits, rows = dict[str, Fit](), target.rows
+        fits = dict[str, Fit]()
         for party, image in images.items():
-            found = triangle_of(image)
-            if found is None:
-                orthonormal, triangle, determination = by_reflections(party, image)
-                change = solve_triangular(triangle, orthonormal.T @ rows)
-            else:
-                # R'R G = A_i'Z squares the condition number; solved once more for what it leaves
-                # over, G is as good as by reflections.
-                triangle, determination = found
-                change = dpotrs(triangle, image.T @ rows)[0]
-                if determination < _AT_ONCE:
-                    change += dpotrs(triangle, image.T @ (rows - image @ change))[0]
+            orthonormal, triangle, determination = factored(party, image)
+            change = solve_triangular(triangle, orthonormal.T @ target.rows)
             fits[party] = Fit(change_of_basis=change, determination=determination)
         return fits

@@ -5,10 +5,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrcon, dtrtri
 
 from cobasis.algorithms.readable import named
 from cobasis.errors import AnchorImageError, ConditionError, ShapeError, UnknownPartyError
-from cobasis.linalg.arrays import Matrix, as_matrix, as_table, numerical_rank, triangle_of
+from cobasis.linalg.arrays import Matrix, as_matrix, as_table, numerical_rank
 from cobasis.progress import AGAIN, Report
 
 Value = TypeVar("Value")
@@ -17,6 +18,12 @@ Images = Mapping[str, Matrix]
 """The A_i by party name. May be lazy: read when asked, once a pass, and not kept."""
 
 MAX_CONDITION = 1e10  # above this an inverse keeps fewer than six digits
+
+_WELL = 1e-5
+"""Reciprocal condition number down to which A'A tells a third of all digits."""
+
+_AT_ONCE = 1e-2
+"""The same, down to which one step by A'A is exact to 1e-11."""
 
 BATCH_BYTES = 2**22
 """Read per batch, where a larger image is a batch of its own: enough for stacking to pay, few
@@ -81,8 +88,7 @@ def batches(
 def check_image(party: str, image: Matrix, *, n_rows: int | None = None) -> Matrix:
     """Check one anchor image: finite, of full column rank, well enough conditioned."""
     table = _as_image(party, image, n_rows=n_rows)
-    if triangle_of(table) is None:
-        by_reflections(party, table)
+    factored(party, table)
     return table
 
 
@@ -100,8 +106,30 @@ def _as_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
     return table
 
 
-def by_reflections(party: str, image: Matrix) -> tuple[Matrix, Matrix, float]:
-    """Return Q, R and the reciprocal condition number of an image, or say why it is of no use."""
+def factored(party: str, image: Matrix) -> tuple[Matrix, Matrix, float]:
+    """Return Q, R and the reciprocal condition number of an image, or say why it is of no use.
+
+    Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, "Roundoff error analysis of the CholeskyQR2
+    algorithm", Electron. Trans. Numer. Anal. 44 (2015).
+    """
+    # By A'A, since a product is several times as fast as reflections. It squares the condition
+    # number k: R is off by about 2e-16 k^2, and so is Q'Q - I. Q itself is well conditioned, and a
+    # second factorisation takes out what the first left.
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = image.T @ image
+    # LAPACK may not return from NaN
+    triangle, failed = dpotrf(gram) if np.isfinite(np.trace(gram)) else (gram, 1)
+    determination = 0.0 if failed else float(dtrcon(triangle)[0])
+    if determination <= _WELL:
+        return _by_reflections(party, image)
+    orthonormal = image @ dtrtri(triangle)[0]
+    if determination < _AT_ONCE:
+        again = dpotrf(orthonormal.T @ orthonormal)[0]
+        orthonormal, triangle = orthonormal @ dtrtri(again)[0], again @ triangle
+    return orthonormal, triangle, determination
+
+
+def _by_reflections(party: str, image: Matrix) -> tuple[Matrix, Matrix, float]:
     table = as_matrix(image, name=f"the anchor image of party '{party}'")
     columns = table.shape[1]
     if not table.any():

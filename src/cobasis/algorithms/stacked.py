@@ -6,8 +6,7 @@ from functools import reduce
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from cobasis.algorithms.fits import factored
-from cobasis.algorithms.images import Images, batches
+from cobasis.algorithms.images import Images, batches, factored
 from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.directions import Leading, of_columns, of_gram, right_singular, stacked

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from cobasis.algorithms import Scale
-from cobasis.algorithms.fits import Fit, FitKind, Rotates, Target, factored, with_scale
-from cobasis.algorithms.images import Images, batches, reference_of
+from cobasis.algorithms.fits import Fit, FitKind, Rotates, Target, with_scale
+from cobasis.algorithms.images import Images, batches, factored, reference_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Whitened(Rotates):
     **Who sees what.** Z spans what the reference's image spans.
 
     **Cost.** ODC's and one thin QR factorisation a party
-    (:func:`~cobasis.algorithms.fits.factored`).
+    (:func:`~cobasis.algorithms.images.factored`).
 
     References
     ----------

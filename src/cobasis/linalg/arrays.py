@@ -6,8 +6,6 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf, dtrcon
 
 from cobasis.errors import DtypeError, NotFiniteError, SecretError, ShapeError
 from cobasis.linalg.threads import in_order, one_blas_thread
@@ -99,42 +97,11 @@ EPS = float(np.finfo(np.float64).eps)
 ORTHONORMAL = 1e-10
 """How far C' C may be from I in columns that are called orthonormal."""
 
-WELL = 1e-5
-"""Reciprocal condition number down to which a Gram matrix tells a third of all digits."""
-
-_FOR_COSINES = 1e-3
-"""Reciprocal condition number down to which a Gram matrix costs a cosine at most 1e-10."""
-
 
 def numerical_rank(singular_values: Matrix, shape: tuple[int, ...]) -> int:
     # LAPACK's error in every singular value is of about that size: what is smaller may be zero.
     # Relative to the largest, the rank does not depend on units; strictly above, it is 0 for 0.
     return int(np.count_nonzero(singular_values > max(shape) * EPS * singular_values[0]))
-
-
-def triangle_of(table: Matrix, *, least: float = WELL) -> tuple[Matrix, float] | None:
-    """Return R of ``W = Q R`` and its reciprocal condition number, where that is above `least`."""
-    # Through W'W: a product is several times as fast as Householder's reflections. It squares the
-    # condition number k, so that R has a relative error of about 2e-16 k^2; hence the bound.
-    with np.errstate(over="ignore", invalid="ignore"):
-        gram = table.T @ table
-    if not np.isfinite(np.trace(gram)):  # LAPACK may not return from NaN
-        return None
-    triangle, failed = dpotrf(gram)
-    if failed:
-        return None
-    condition = float(dtrcon(triangle)[0])
-    return (triangle, condition) if condition > least else None
-
-
-def cosines_to(axes: Matrix, columns: Matrix) -> Matrix:
-    """Return cosines of the principal angles to a span of which `axes` is an orthonormal basis."""
-    found = triangle_of(columns, least=_FOR_COSINES)
-    if found:  # Q is C R^-1, and axes' Q needs no more than a product and a small solve
-        seen = solve_triangular(found[0], columns.T @ axes, trans=1, check_finite=False)
-    else:
-        seen = np.linalg.qr(columns)[0].T @ axes
-    return np.clip(np.linalg.svd(seen, compute_uv=False), 0.0, 1.0)  # rounding may exceed 1
 
 
 def orthonormality_defect(columns: Matrix) -> float:
