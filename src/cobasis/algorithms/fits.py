@@ -1,13 +1,12 @@
 """A target, a party's fit to it, and the two ways to fit: Procrustes and least squares."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import solve_triangular
 
 from cobasis.algorithms import Scale
 from cobasis.algorithms.images import Images, check_image, factored
@@ -82,19 +81,13 @@ class TurnedTarget:
         self._lengths = np.linalg.norm(self._few, axis=1)
         # It must miss no difference, and need not be secret; a fixed seed gives the same answers.
         self._vector = np.random.default_rng(0).standard_normal(rows.shape[1])
+        self._image = rows @ self._vector
 
     @cached_property
-    def _image(self) -> Matrix:
-        return self._rows @ self._vector
-
-    @cached_property
-    def _inverse(self) -> Matrix | None:
-        """What finds the turn from a few rows; None where they determine none."""
-        if orthonormality_defect(self._rows) <= _ROUNDING:
-            with suppress(np.linalg.LinAlgError):
-                lower = np.linalg.cholesky(self._few.T @ self._few)
-                return np.asarray(cho_solve((lower, True), self._few.T))
-        return None
+    def _inverse(self) -> Matrix:
+        """What finds the turn from a few rows; of a Z that is not orthonormal it finds none."""
+        good = orthonormality_defect(self._rows) <= _ROUNDING
+        return np.asarray(np.linalg.pinv(self._few) * good, dtype=np.float64)
 
     def rotations(self, images: Images) -> dict[str, Matrix]:
         """Return the G_i of those images of a batch that are Z turned, if its last may be one."""
@@ -103,7 +96,7 @@ class TurnedTarget:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not found
             # A turn leaves a row its length, so that other images cost no more than this.
             off = np.abs(np.linalg.norm(last[:count], axis=1) - self._lengths)
-            if not np.all(off <= _NEARLY * self._lengths.max()) or self._inverse is None:
+            if not np.all(off <= _NEARLY * self._lengths.max()):
                 return found
             turns = np.stack([self._inverse @ image[:count] for image in images.values()])
             excess = turns.transpose(0, 2, 1) @ turns - np.eye(turns.shape[-1])
