@@ -110,12 +110,10 @@ def local_directions(rows: Matrix | Blocks, *, n_components: int, party: str) ->
     table = _in_memory(rows, party)
     n_rows, n_features = table.shape
     wanted = min(WIDER * n_components, n_features, n_rows - 1)
-    if wanted < n_components:  # the caller refuses too few directions
-        return leading_directions(table, n_wanted=n_components, centred=True).directions
     # The eigenproblem P'(D - W)P b = v P'D P b is singular for wide tables. So rows are first
     # brought to the principal directions that keep 98 % of their energy, from l to 2 l of them.
     axes = leading_directions(table, n_wanted=wanted, centred=True).directions
-    if axes.shape[1] <= n_components:
+    if axes.shape[1] <= n_components:  # the caller refuses too few directions
         return axes
     with one_blas_thread():
         centred = table - table.mean(axis=0)
