@@ -15,9 +15,6 @@ from cobasis.features.outcome import EffectName, Errors
 from cobasis.linalg.arrays import Array, Matrix
 from cobasis.models import RegressionName
 
-_LOPSIDED = 1e-9
-"""Of its largest entry: by how much a covariance may miss being symmetric."""
-
 _TABLES = ("covariance", "dependent", "hazards", "party_weights", "party_covariances")
 _OF_EFFECTS = "effects."
 
@@ -182,8 +179,7 @@ class RegressionFit(Figures):
         if not all(np.isfinite(each).all() for each in (*tables.values(), self.weights, figures)):
             raise ValueError("its fit is not all finite")
         for each in own:
-            off = np.abs(each - each.T).max(initial=0.0)
-            if off > _LOPSIDED * np.abs(each).max(initial=0.0) or (np.diag(each) < 0).any():
+            if (each != each.T).any() or (np.diag(each) < 0).any():
                 raise ValueError(
                     "a covariance of its fit is not symmetric, or has a negative variance"
                 )
