@@ -11,7 +11,7 @@ from benchmarks.timing import interleaved, ratio
 from cobasis import numeric_features
 from cobasis.models.chain import Chain
 from cobasis.models.onnx import raw_graph
-from cobasis.models.sources import read_chain
+from cobasis.models.sources import boosted_layers
 
 WIDTH, TREES = 50, 100
 ROWS, ROWS_QUICK = 10_000, 2_000
@@ -33,7 +33,8 @@ def measure(*, quick: bool) -> dict[str, Any]:
     inputs = []
     for shape, options in DEPTHS.items():
         fitted = HistGradientBoostingRegressor(max_iter=TREES, **options).fit(known, target)
-        model = read_chain(fitted, axes=np.eye(WIDTH), n_classes=0)
+        layers = tuple(boosted_layers(fitted))
+        model = Chain(family="boosted_trees", layers=layers, head="prediction")
         rounds = ROUNDS_QUICK if quick else ROUNDS
         inputs.append({"trees": shape, **beside(model, rows, rounds=rounds)})
     found = [(each["trees"], each["chain / onnxruntime"]["median"]) for each in inputs]

@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cobasis.models import FAMILIES, out_of_core, tuning
+from cobasis.models import FAMILIES, chain, out_of_core, tuning
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.passes import Block, Pass, WholeRows, axes_of, look
-from cobasis.models.sources import read_chain
+from cobasis.models.sources import boosted_layers, network_layers
 from cobasis.models.trainer import TrainedModel, train
 
 WIDTH = 5
@@ -85,7 +85,14 @@ def trained(name, task, n_classes):
 def chain_of(name, task="classification", n_classes=2):
     if name in {"mlp", "boosted_trees"}:
         fitted = trained(name, task, n_classes)
-        return read_chain(fitted.estimator, axes=fitted.axes, n_classes=n_classes)
+        layers = network_layers if name == "mlp" else boosted_layers
+        turn = chain.Affine(weights=fitted.axes, offset=np.zeros(WIDTH))
+        return chain.chain_of(
+            name,
+            chain.folded([turn, *layers(fitted.estimator)]),
+            present=np.arange(n_classes),
+            n_classes=0 if task == "regression" else n_classes,
+        )
     rows, how = rows_of()[:200], {"task": task, "seed": 0, "tempered": False}
     return train(rows, labels_of(rows, task, n_classes), model=name, **how)
 

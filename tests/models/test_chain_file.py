@@ -12,7 +12,7 @@ from cobasis.models import chain, chain_file
 from cobasis.models.chain import LEAF, Affine, Chain, Trees, regression_chain
 from cobasis.models.chain_file import LARGEST_FILE, MOST_WORK, decode_chain, encode_chain
 from cobasis.models.regressions import RegressionFit
-from cobasis.models.sources import read_chain
+from cobasis.models.sources import boosted_layers
 from models.chains import KINDS, WIDTH, agreed, chain_of, file_of, labels_of, rows_of, trained
 from models.malformed import MALFORMED, Parts, a_long_way, malformed, refused, wider
 
@@ -196,7 +196,8 @@ def test_a_tree_that_is_one_leaf_is_read_too():
     rows = rows_of()[:60]
     numbers = labels_of(rows, "regression", 0)
     stump = HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=50).fit(rows, numbers)
-    read = read_chain(stump, axes=np.eye(WIDTH), n_classes=0)
+    layers = tuple(boosted_layers(stump))
+    read = Chain(family="boosted_trees", layers=layers, head="prediction")
     np.testing.assert_allclose(read.predict(rows), numbers.mean(), rtol=1e-12)
 
 

@@ -13,26 +13,16 @@ import numpy as np
 
 from cobasis.linalg.arrays import Array, Integers, Matrix
 from cobasis.models import Estimator
-from cobasis.models.chain import LEAF, Affine, Chain, Layer, Trees, chain_of, folded
+from cobasis.models.chain import LEAF, Affine, Layer, Trees
 
 _BELOW_HALF = 0.49
 
 
-def read_chain(estimator: Estimator, *, axes: Matrix, n_classes: int) -> Chain:
-    """Read a perceptron, or histogram-boosted trees, and the axes that it was fitted along."""
-    layers: list[Layer] = [Affine(weights=axes, offset=np.zeros(len(axes)))]
-    if is_network := hasattr(estimator, "coefs_"):
-        for weights, offset in zip(estimator.coefs_, estimator.intercepts_, strict=True):
-            layers += [Affine(weights=weights, offset=offset), "Relu"]
-        layers.pop()
-    else:
-        layers += _boosted_layers(estimator)
-    return chain_of(
-        "mlp" if is_network else "boosted_trees",
-        folded(layers),
-        present=getattr(estimator, "classes_", np.zeros(0, dtype=np.int64)),
-        n_classes=n_classes,
-    )
+def network_layers(estimator: Estimator) -> list[Layer]:
+    layers: list[Layer] = []
+    for weights, offset in zip(estimator.coefs_, estimator.intercepts_, strict=True):
+        layers += [Affine(weights=weights, offset=offset), "Relu"]
+    return layers[:-1]
 
 
 class Tree(NamedTuple):
@@ -44,7 +34,7 @@ class Tree(NamedTuple):
     numbers: Matrix  # splits, and what leaves add
 
 
-def _boosted_layers(estimator: Estimator) -> tuple[Layer, ...]:
+def boosted_layers(estimator: Estimator) -> list[Layer]:
     rounds = estimator._predictors  # noqa: SLF001 -- scikit-learn shows its trees nowhere else
     tables = [predictor.nodes for each in rounds for predictor in each]
     trees = [
@@ -60,7 +50,7 @@ def _boosted_layers(estimator: Estimator) -> tuple[Layer, ...]:
     return _forest(trees, n_in=int(estimator.n_features_in_), start=start.astype(np.float64))
 
 
-def xgboost_layers(trees_as_json: bytes) -> tuple[Layer, ...]:
+def xgboost_layers(trees_as_json: bytes) -> list[Layer]:
     told = json.loads(trees_as_json)["learner"]
     start = np.array(json.loads(told["learner_model_param"]["base_score"]), dtype=np.float64)
     if told["objective"]["name"] == "binary:logistic":
@@ -79,7 +69,7 @@ def xgboost_layers(trees_as_json: bytes) -> tuple[Layer, ...]:
     return _forest(trees, n_in=int(told["learner_model_param"]["num_feature"]), start=start)
 
 
-def _forest(trees: Sequence[Tree], *, n_in: int, start: Matrix) -> tuple[Layer, ...]:
+def _forest(trees: Sequence[Tree], *, n_in: int, start: Matrix) -> list[Layer]:
     """Put the places of all trees in order, level by level, and `start` behind their sums."""
     trees = [_with_a_node(tree) if tree.is_leaf[0] else tree for tree in trees]
     sizes = [len(tree.sides) for tree in trees]
@@ -97,7 +87,7 @@ def _forest(trees: Sequence[Tree], *, n_in: int, start: Matrix) -> tuple[Layer, 
         columns=np.where(is_leaf, LEAF, columns)[order],
         numbers=numbers[order],
     )
-    return joined, Affine(weights=np.eye(len(start)), offset=start)
+    return [joined, Affine(weights=np.eye(len(start)), offset=start)]
 
 
 def _with_a_node(tree: Tree) -> Tree:

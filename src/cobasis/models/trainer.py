@@ -5,7 +5,7 @@ and for a cluster. The other families are libraries': on many blocks a perceptro
 mini-batches, xgboost from files, and scikit-learn's trees are refused.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, cast
@@ -16,7 +16,7 @@ from cobasis.errors import LabelError, OptionError
 from cobasis.linalg.arrays import Integers, Matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import TABULAR, ChainFamily, Estimator, ModelName, Task, family, needing
-from cobasis.models.chain import Affine, Chain, Head, Held, Layer, chain_of
+from cobasis.models.chain import Affine, Chain, Head, Held, Layer, chain_of, folded
 from cobasis.models.linear import FACTOR, Design, draw_waves, fit_logistic, fit_ridge
 from cobasis.models.out_of_core import fit_by_batches, fit_xgboost
 from cobasis.models.passes import (
@@ -30,7 +30,7 @@ from cobasis.models.passes import (
     axes_of,
     look,
 )
-from cobasis.models.sources import read_chain, xgboost_layers
+from cobasis.models.sources import boosted_layers, network_layers, xgboost_layers
 from cobasis.models.tuning import folds, refuse_row_carrying, stored_bytes, tuned, unfitted
 from cobasis.progress import Report, silent
 
@@ -205,8 +205,11 @@ class Job:
             )
         return self.split.along(self.rows.block(0))
 
-    def read(self, estimator: Estimator) -> Chain:
-        return read_chain(estimator, axes=self.split.axes, n_classes=self.n_classes)
+    def chain(self, family: ChainFamily, layers: Sequence[Layer]) -> Chain:
+        """Return a model of layers that take rows along the axes."""
+        turn = Affine(weights=self.split.axes, offset=np.zeros(len(self.split.axes)))
+        whole = folded([turn, *layers])
+        return chain_of(family, whole, present=self.present, n_classes=self.n_classes)
 
 
 def _linear(job: Job, *, name: ChainFamily) -> Chain:
@@ -247,20 +250,20 @@ def _perceptron(job: Job) -> Chain:
     from sklearn.base import clone
 
     if job.rows.n_blocks == 1:
-        return job.read(job.tuned("mlp", job.whole("mlp")))
+        return job.chain("mlp", network_layers(job.tuned("mlp", job.whole("mlp"))))
     network = clone(job.tuned("mlp", job.sample)).set_params(early_stopping=False, shuffle=False)
     how: dict[str, Any] = {"split": job.split, "classes": job.classes, "over": job.over}
-    return job.read(fit_by_batches(network, job.rows, **how))
+    return job.chain("mlp", network_layers(fit_by_batches(network, job.rows, **how)))
 
 
 def _boosted_trees(job: Job) -> Chain:
-    return job.read(job.tuned("boosted_trees", job.whole("model='boosted_trees'")))
+    fitted = job.tuned("boosted_trees", job.whole("model='boosted_trees'"))
+    return job.chain("boosted_trees", boosted_layers(fitted))
 
 
 def _xgboost(job: Job) -> Chain:
     """Boost xgboost's trees; five folds of a sample tell how far their scores are likelihoods."""
     told = fit_xgboost(job.rows, split=job.split, classes=job.classes, over=job.over)
-    turn = Affine(weights=job.split.axes, offset=np.zeros(len(job.split.axes)))
     rows, labels = job.rows.sample(SAMPLE_ROWS)
     known = np.unique(labels)
     same: dict[str, Any] = {"task": job.task, "seed": job.split.seed, "tempered": False}
@@ -271,8 +274,7 @@ def _xgboost(job: Job) -> Chain:
             likely = fitted.scores(rows[rest], method="predict_proba")[:, known]
             logits = np.log(np.maximum(likely, np.finfo(float).tiny))
             job.held.append((logits, np.searchsorted(known, labels[rest])))
-    layers = [turn, *xgboost_layers(told)]
-    return chain_of("boosted_trees", layers, present=job.present, n_classes=job.n_classes)
+    return job.chain("boosted_trees", xgboost_layers(told))
 
 
 def _svm(job: Job) -> TrainedModel:
