@@ -21,7 +21,6 @@ from cobasis import simulate
 from cobasis.algorithms import AlignerName
 from cobasis.algorithms.bases import BASES
 from cobasis.report.comparison import compare, deal
-from cobasis.report.pages import as_json
 from golden import refusals
 
 RECORDED = Path(__file__).parent
@@ -94,7 +93,7 @@ def model(name, family, aligner):
 def demonstrated(split, seed):
     """What ``cobasis demo --split SPLIT --seed SEED --json`` says of all, and of one party."""
     data = deal("digits", n_parties=10, split=split, seed=seed)
-    told = as_json(compare(data, seed=seed))
+    told = compare(data, seed=seed).told()
     own = told["per_party"]["party-2"]
     keys = ("alone", "together", "together_consensus")
     return {

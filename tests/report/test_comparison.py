@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 
 from cobasis.report.comparison import compare, deal
-from cobasis.report.pages import as_json, means, render_comparison
+from cobasis.report.pages import template
 from golden.doors import recorded
 
 
@@ -28,7 +28,7 @@ def test_together_is_far_above_alone_a_consensus_basis_is_near_pooled_and_sums_a
 
 def test_the_page_is_one_file_with_bars_the_numbers_and_no_outside_reference():
     found = compare(deal("diabetes", split="iid", seed=0), seed=0)
-    page = render_comparison(found)
+    page = template("page.html").render(found=found)
     bars = [
         f"width: {100 * score:.0f}%" for each in found.scores.values() for score in each.values()
     ]
@@ -36,10 +36,10 @@ def test_the_page_is_one_file_with_bars_the_numbers_and_no_outside_reference():
     assert not re.findall(r"https?://", page)
     assert not re.search(r"<(script|link|img|iframe)\b", page)
     residuals = [each.residual for each in found.round.analyst.certificate.parties.values()]
-    numbers = [f"{value:.3f}" for value in (*means(found).values(), *residuals)]
+    numbers = [f"{value:.3f}" for value in (*found.means.values(), *residuals)]
     for said in ("pseudonymised", "What each role saw", *numbers):
         assert said in page
-    alone, *others = means(found).values()
-    assert all(f"{each - alone:+.3f} of R2" in as_json(found)["conclusion"] for each in others)
+    alone, *others = found.means.values()
+    assert all(f"{each - alone:+.3f} of R2" in found.conclusion for each in others)
     data = replace(found.data, name="<b>bold</b>")
-    assert "<b>bold</b>" not in render_comparison(replace(found, data=data))
+    assert "<b>bold</b>" not in template("page.html").render(found=replace(found, data=data))

@@ -13,7 +13,7 @@ from cobasis.cli.options import Screen, grouped
 from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError
 from cobasis.report.comparison import Comparison, DataName, Split, compare, deal
-from cobasis.report.pages import about_sums, as_json, conclusion, means, render_comparison
+from cobasis.report.pages import template
 
 
 @grouped
@@ -36,9 +36,9 @@ def demo(
     dealt = deal(data, n_parties=parties, split=split, seed=seed)
     with Console(stderr=True).status("starting") as status:
         found = compare(dealt, seed=seed, tell=status.update)
-        write_whole(report, render_comparison(found).encode())
+        write_whole(report, template("page.html").render(found=found).encode())
     if screen.as_json:
-        typer.echo(json.dumps({**as_json(found), "report": str(report)}, indent=2))
+        typer.echo(json.dumps({**found.told(), "report": str(report)}, indent=2))
     else:
         screen.tell([*_lines(found), f"Report: {report}"])
 
@@ -56,7 +56,7 @@ def _lines(found: Comparison) -> list[str]:
     table = Table(
         title=f"{data.name}, split {data.split}: {unit} on the test set; bytes up, down",
         header=("party", "alone", "together", "consensus", "sums", "pooled", "up", "down"),
-        rows=[*rows, ("mean", *map(shown, means(found).values()), "", "")],
-        notes=(conclusion(found), about_sums(found), headline),
+        rows=[*rows, ("mean", *map(shown, found.means.values()), "", "")],
+        notes=(found.conclusion, found.about_sums, headline),
     )
     return table.text().splitlines()

@@ -46,6 +46,56 @@ class Comparison:
     def metric(self) -> str:
         return "R2" if self.data.task == "regression" else "accuracy"
 
+    @property
+    def means(self) -> dict[str, float]:
+        return {way: float(np.mean([*scores.values()])) for way, scores in self.scores.items()}
+
+    @property
+    def conclusion(self) -> str:
+        alone, *others = self.means.values()
+        points = self.metric == "accuracy"
+        together, consensus, sums, pooled = (
+            f"{100 * (each - alone):+.1f} points" if points else f"{each - alone:+.3f} of R2"
+            for each in others
+        )
+        return (
+            f"Against being alone, taking part brings the average party {together}, with a "
+            f"consensus basis {consensus}, with masked sums {sums}; pooling all rows would bring "
+            f"{pooled}."
+        )
+
+    @property
+    def about_sums(self) -> str:
+        told = self.sums.result
+        size = told.total.layout.n_words * 8 / 1e6
+        return f"Sums: {told.aggregate} Each party sends {size:.1f} MB."
+
+    def told(self) -> dict[str, Any]:
+        """Return what programs get."""
+        figures = self.round.analyst.certificate.parties
+        return {
+            "data": self.data.name,
+            "metric": self.metric,
+            **self.means,
+            "conclusion": self.conclusion,
+            "sums_told": self.about_sums,
+            "parties": len(figures),
+            "n_components": self.data.n_components,
+            "seed": self.seed,
+            "split": self.data.split,
+            "per_party": {
+                name: {
+                    **{way: scores[name] for way, scores in self.scores.items()},
+                    "residual": figures[name].residual,
+                    "correlation": figures[name].correlation,
+                    "evidence": figures[name].evidence,
+                    "bytes_up": traffic.up,
+                    "bytes_down": traffic.down,
+                }
+                for name, traffic in self.round.traffic.items()
+            },
+        }
+
 
 @one_blas_thread()
 def compare(data: Dealt, *, seed: int, tell: Callable[[str], None] = lambda _: None) -> Comparison:

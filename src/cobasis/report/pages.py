@@ -1,4 +1,4 @@
-"""HTML pages that refer to nothing outside themselves, and the demo's comparison as one."""
+"""What every page and file for people is made with; and the model card as a page."""
 
 import csv
 import io
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 import matplotlib as mpl
-import numpy as np
 from matplotlib.figure import Figure
 
 from cobasis.algorithms.certificate import CAVEAT
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cobasis.protocol.card import ModelCard
-    from cobasis.report.comparison import Comparison
 
 LEGEND: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 5}
 INK, GREY = "#1f2933", "#9aa5b1"
@@ -94,63 +92,3 @@ def template(name: str) -> jinja2.Template:
 def render_card(card: "ModelCard", *, party: str = "") -> str:
     words = words_of(bytes.fromhex(card.agreement))
     return template("card.html").render(card=card, party=party, words=words, caveat=CAVEAT)
-
-
-def render_comparison(found: "Comparison") -> str:
-    return template("page.html").render(
-        found=found,
-        n_rows=sum(len(rows) for rows, _ in found.data.rows.values()),
-        certificate=found.round.analyst.certificate,
-        means=means(found),
-        conclusion=conclusion(found),
-        about_sums=about_sums(found),
-    )
-
-
-def means(found: "Comparison") -> dict[str, float]:
-    return {way: float(np.mean([*scores.values()])) for way, scores in found.scores.items()}
-
-
-def conclusion(found: "Comparison") -> str:
-    alone, *others = means(found).values()
-    points = found.metric == "accuracy"
-    together, consensus, sums, pooled = (
-        f"{100 * (each - alone):+.1f} points" if points else f"{each - alone:+.3f} of R2"
-        for each in others
-    )
-    return (
-        f"Against being alone, taking part brings the average party {together}, with a consensus "
-        f"basis {consensus}, with masked sums {sums}; pooling all rows would bring {pooled}."
-    )
-
-
-def about_sums(found: "Comparison") -> str:
-    told = found.sums.result
-    size = told.total.layout.n_words * 8 / 1e6
-    return f"Sums: {told.aggregate} Each party sends {size:.1f} MB."
-
-
-def as_json(found: "Comparison") -> dict[str, Any]:
-    figures = found.round.analyst.certificate.parties
-    return {
-        "data": found.data.name,
-        "metric": found.metric,
-        **means(found),
-        "conclusion": conclusion(found),
-        "sums_told": about_sums(found),
-        "parties": len(figures),
-        "n_components": found.round.agreement.n_components,
-        "seed": found.seed,
-        "split": found.data.split,
-        "per_party": {
-            name: {
-                **{way: scores[name] for way, scores in found.scores.items()},
-                "residual": figures[name].residual,
-                "correlation": figures[name].correlation,
-                "evidence": figures[name].evidence,
-                "bytes_up": traffic.up,
-                "bytes_down": traffic.down,
-            }
-            for name, traffic in found.round.traffic.items()
-        },
-    }
