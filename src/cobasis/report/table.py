@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from cobasis.algorithms.readable import Table
-from cobasis.protocol.baseline import BaselineTable, Curves, NumberSummary, Summary, WordSummary
+from cobasis.protocol.baseline import BaselineTable, Curves, NumberSummary
 from cobasis.protocol.totals import n_small
 from cobasis.report.pages import as_csv, as_svg, empty, plain, template, write_files
 
@@ -91,7 +91,6 @@ def write_table(table: BaselineTable, folder: Path) -> Path:
         table=table,
         shown=Table(header=header, rows=rows),
         small=small_cells(table),
-        histograms=[_histogram(each) for each in table.columns],
         curves=_drawn(table),
     )
     files = {FILE: table.model_dump_json(indent=1), "table.csv": as_csv(rows_of(table))}
@@ -137,18 +136,3 @@ def _drawn(table: BaselineTable) -> str:
     if grouped:
         axes.legend(frameon=False)
     return as_svg(figure)
-
-
-def _histogram(each: Summary) -> dict[str, object] | None:
-    """Return a number's bars, of heights from 0 to 1; None for words."""
-    if isinstance(each, WordSummary) or not any(each.bins[0]):
-        return None
-    feature = each.feature
-    most = max(each.bins[0])
-    return {
-        "name": f"{feature.name}, {feature.unit}" if feature.unit else feature.name,
-        "heights": [count / most for count in each.bins[0]],
-        "low": f"{feature.low:g}",
-        "high": f"{feature.high:g}",
-        "most": most,
-    }
