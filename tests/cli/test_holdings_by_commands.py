@@ -10,7 +10,8 @@ from experiments.studies.table_08 import BLOCKS, SMALL, TESTS, adult, in_turn, p
 
 from cli.round_by_commands import TERMS, write_table
 from cobasis.bundle.agreement_file import sealed_agreement
-from cobasis.cli.approve import draw
+from cobasis.party_side.approval import read_audit
+from cobasis.report.audit_page import render_audit
 
 NAMES = ("east", "north", "south", "west")
 PUBS = " ".join(f"{name}.pub" for name in (*NAMES, "lab"))
@@ -76,9 +77,9 @@ def test_a_ward_and_laboratories_train_with_a_hospital_and_predict_together(agre
     order = "56 rows in the order of east, west, with a tag of whose they are"
     agreed.said("send icu.toml north.csv --dry-run", order, "24 rows that are held back")
     agreed("audit icu.toml north.csv -o audit.html")
-    page, path = Path("audit.html").read_text(encoding="utf-8"), Path("icu.toml")
+    page, agreement = Path("audit.html").read_text("utf-8"), sealed_agreement(Path("icu.toml"))
     assert "in the clear" not in page  # the ward has the labels
-    assert draw(Path("audit.json"), sealed_agreement(path), beside=path) == page
+    assert render_audit(read_audit(Path("audit.json"), agreement), agreement) == page
     agreed.send(*HELD)
     agreed.run("--without south")
     agreed.accept(*HELD)

@@ -1,8 +1,9 @@
 import re
 from dataclasses import replace
 
+from cobasis.party_side.approval import Audited
 from cobasis.party_side.what_if import Setting, settings_of
-from cobasis.privacy.audit.report import Finding
+from cobasis.privacy.audit.report import Finding, as_json
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.report.audit_page import MARKS, render_audit
 from privacy.attacks.constructions import audited, cancer, subject
@@ -25,10 +26,11 @@ def test_the_page_is_in_one_order_complete_in_itself_and_promises_nothing():
     agreement, upload = agree(ConsortiumSecret(bytes(32))), subject(*cancer(100), n_components=5)
     settings = settings_of(upload, Setting(n_components=5, basis="svd"))
     report = audited(upload, settings=settings)
-    text = render_audit(report, agreement, seal="b" * 64)
+    one = Audited(told=as_json(report))
+    text = render_audit(one, agreement)
     places = [text.index(mark) for mark in MARKED]
     assert places == sorted(places)
-    for word in ("0123456789abcdef", "cobasis 0", "cobasis/audit/1", "b" * 64, "signature", "date"):
+    for word in ("0123456789abcdef", "cobasis 0", "cobasis/audit/1", one.seal, "signature", "date"):
         assert word in text
     assert not re.search(r"http|(src|href)\s*=\s*[\"'](?!#)", text)
     assert text.count('class="bar"') == 5 * 4
@@ -41,7 +43,7 @@ def test_the_page_is_in_one_order_complete_in_itself_and_promises_nothing():
     found = replace(
         report, about={**report.about, **evil}, findings=(*report.findings, blocked), effects=()
     )
-    text = render_audit(found, agreement)
+    text = render_audit(Audited(told=as_json(found)), agreement)
     assert "<script>" not in text
     assert "&lt;script&gt;" in text
     # a blocked upload says so first, and asks for two

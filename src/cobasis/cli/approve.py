@@ -1,8 +1,9 @@
 """``cobasis approve``: an officer signs for an audit, or takes that back; also by a button."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
@@ -12,10 +13,9 @@ from cobasis.cli.words import PERSON, audit_in_words, picked, wrapped
 from cobasis.disk.whole import write_whole
 from cobasis.keys.identity import enrolled_here
 from cobasis.models import needing
-from cobasis.party_side.approval import approvals, approve_audit, newest, read_audit
+from cobasis.party_side.approval import approvals, approve_audit, read_audit
 from cobasis.party_side.draft import field_of_words
 from cobasis.privacy.audit.report import AuditReport
-from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import officers_of
 from cobasis.protocol.signatures import Approval
 from cobasis.report.audit_page import render_audit
@@ -62,7 +62,8 @@ def approve(
     question = f"Type the round's name to {'withdraw' if withdraw else 'approve'}"
     consent(question, yes=yes, what=f"'{to}'", word=agreement.round_id)
     write_whole(to, made.text().encode(), mode=0o644)
-    write_whole(page, draw(audit, agreement, beside=path).encode())
+    shown = render_audit(found, agreement, given=approvals(path, party))
+    write_whole(page, shown.encode())
     wrote = [f"Wrote {each}" for each in (to, page)]
     then = "and sends nothing with what was approved" if withdraw else "and sends"
     lines = [*wrote, f"Next: {party} keeps it beside {path.name} {then}"]
@@ -88,28 +89,19 @@ def show(owner: Owner, path: Path, audit: Path) -> None:
 
     def topic() -> Topic:
         kept = read_audit(audit, agreement)
+        party = kept.report.about["party"]
+        draw = partial(render_audit, kept, agreement, given=approvals(path, party))
         return Topic(
-            title=f"Audit of {kept.report.about['party']}",
+            title=f"Audit of {party}",
             line=kept.report.verdict_words,
             stands=kept.seal,
             folder=path.parent,
             actions={"approve": Action(approve, files, asks, (agreement.round_id,), options)},
-            pages={
-                "": lambda at, **_: draw(audit, agreement, beside=path, approve=f"{at}/approve")
-            },
+            pages={"": lambda at, **_: draw(approve=f"{at}/approve")},
         )
 
     topic()  # what cannot be shown is refused here
     Desk(lambda: {"audit": topic}, start="audit").open()
-
-
-def draw(audit: Path, agreement: Agreement, *, beside: Path, approve: str = "") -> str:
-    kept = read_audit(audit, agreement)
-    report, party = kept.report, kept.report.about["party"]
-    agreement = agreement.held_by(party)  # nothing of other columns leaves
-    last = newest(approvals(beside, party), agreement).values()
-    told: Any = {**kept.page, "approvals": [each for each in last if each.report == kept.seal]}
-    return render_audit(report, agreement, **told, seal=kept.seal, approve=approve)
 
 
 def _screen(report: AuditReport, made: Approval) -> Iterator[str]:

@@ -8,20 +8,20 @@ from typing import Annotated, Any
 from typer import Option
 
 from cobasis.bundle.agreement_file import read_terms
-from cobasis.cli.approve import draw, show
+from cobasis.cli.approve import show
 from cobasis.cli.mapping import Mapped
 from cobasis.cli.options import Given, Owner, Public, Screen, Sensitive, about, grouped, progress
 from cobasis.cli.words import audit_in_words, picked, wrapped
 from cobasis.disk.whole import copy_whole, write_whole
 from cobasis.errors import OptionError
-from cobasis.party_side.approval import keep
+from cobasis.party_side.approval import approvals, keep, read_audit
 from cobasis.party_side.audit import audited, own_record
 from cobasis.party_side.defences import Priced, priced
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import answered
 from cobasis.party_side.send import projected, require_secret
 from cobasis.party_side.session import refuse_target
-from cobasis.report.audit_page import WORTH, table_of
+from cobasis.report.audit_page import WORTH, render_audit, table_of
 
 
 @grouped
@@ -56,7 +56,9 @@ def audit(
     kept = keep(session, found, own=own, asked=answered(session, rows))
     if pages:
         copy_whole(kept, pages[1])
-        write_whole(pages[0], draw(kept, session.agreement, beside=agreement).encode())
+        whole = read_audit(kept, session.agreement)
+        shown = render_audit(whole, session.agreement, given=approvals(agreement, session.name))
+        write_whole(pages[0], shown.encode())
     wrote = (f"Wrote {page}" for page in pages)
     told: dict[str, Any] = {word: found.told[word] for word in _AUDIT}
     told |= {"report_sha256": found.record["report"], "report_path": kept, "pages": pages}
@@ -112,9 +114,9 @@ _AUDIT = (
 
 def _priced(found: Priced, *, task: str) -> Iterator[str]:
     if found.effects:
-        table, about = table_of(found.effects, task=task)
         title = f"What each defence would come to, on {found.n_sampled:,} of your rows"
-        yield from replace(table, title=title, notes=(about,)).text().splitlines()
+        table = replace(table_of(found.effects, task=task), title=title)
+        yield from table.text().splitlines()
     ways = " beside ".join(each.release for each in found.releases)
     yield f"{ways.capitalize()}, on your own table:"
     for each in found.releases:

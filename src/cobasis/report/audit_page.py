@@ -5,8 +5,9 @@ from typing import Final
 
 from cobasis.algorithms.readable import Table
 from cobasis.features.contract import CategoryFeature, NumericFeature, columns_in
+from cobasis.party_side.approval import Audited, newest
 from cobasis.party_side.audit import OWN
-from cobasis.privacy.audit.report import COLLUSION, AuditReport, Effect, per_cent
+from cobasis.privacy.audit.report import COLLUSION, Effect, per_cent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import Record
 from cobasis.protocol.signatures import Approval
@@ -27,29 +28,26 @@ WORTH = {"classification": "right answers", "regression": "R2"}
 
 
 def render_audit(
-    report: AuditReport,
+    audit: Audited,
     agreement: Agreement,
     *,
-    own: Mapping[str, str] | None = None,  # what the party says itself
-    asked: Sequence[tuple[str, str]] = (),  # doubts on columns, each with its answer
-    seal: str = "",
-    approvals: Iterable[Approval] = (),  # of which those by an officer's key are shown
+    given: Iterable[Approval] = (),  # of which the last ones of this audit are shown, if by a key
     approve: str = "",  # the address where one can
 ) -> str:
-    task = agreement.task
-    table, about = table_of(report.effects, task=task) if report.effects else (None, "")
+    report, party = audit.report, audit.report.about["party"]
+    agreement = agreement.held_by(party)  # nothing of other columns leaves
+    last = [each for each in newest(given, agreement).values() if each.report == audit.seal]
     return template("audit.html").render(
         report=report,
-        filed=filed(agreement, own or {}),
-        asked=asked,
+        filed=filed(agreement, audit.page.get("own", {})),
+        asked=audit.page.get("asked", ()),
         collusion=COLLUSION[agreement.basis],
-        officers=[each for each in agreement.approvers if each.party == report.about["party"]],
-        approvals=[(each, who) for each in approvals if (who := each.officer(agreement))],
-        table=table,
-        about=about,
-        counted=task == "table",
+        officers=[each for each in agreement.approvers if each.party == party],
+        approvals=[(each, who) for each in last if (who := each.officer(agreement))],
+        table=table_of(report.effects, task=agreement.task) if report.effects else None,
+        counted=agreement.task == "table",
         marks=MARKS,
-        seal=seal,
+        seal=audit.seal,
         approve=approve,
         unit="numbers of the map" if agreement.turn else "columns",
     )
@@ -116,8 +114,8 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_LISTED]) + more
 
 
-def table_of(effects: Sequence[Effect], *, task: str) -> tuple[Table, str]:
-    """Return settings beside the first one as a table, and what its columns mean."""
+def table_of(effects: Sequence[Effect], *, task: str) -> Table:
+    """Return settings beside the first one as a table, noting what its columns mean."""
     now = effects[0]
     titles = ["setting", "rebuilt", "whole", "alone", "leaked"]
     few = now.alone is None
@@ -135,7 +133,7 @@ def table_of(effects: Sequence[Effect], *, task: str) -> tuple[Table, str]:
             "that it was not fitted on, which get no noise: mean of three splits, least and most."
         )
     rows = [tuple(_cells(each)[: len(titles)]) for each in effects]
-    return Table(header=tuple(titles), rows=rows), about
+    return Table(header=tuple(titles), rows=rows, notes=(about,))
 
 
 def _cells(effect: Effect) -> list[str]:

@@ -6,7 +6,9 @@ import pytest
 
 from cobasis.analyst_side.receive import receive
 from cobasis.errors import DifferenceError, MessageError, ReplayError, RetentionError, StepError
+from cobasis.party_side.approval import Audited
 from cobasis.party_side.predict import usable
+from cobasis.privacy.audit.report import as_json
 from cobasis.protocol.card import ModelCard, make_card
 from cobasis.report.audit_page import render_audit
 from cobasis.report.pages import render_card
@@ -65,7 +67,7 @@ def test_scores_are_audited_and_neither_sums_nor_a_first_return_stand_for_them(s
     made, report = scoring.looked()
     assert report["S3"].figures["small_cells"] == made.party.small_cells > 0
     assert "held-back rows of each class" in report["S3"].words
-    assert "What these scores give away" in render_audit(report, scoring.agreement)
+    assert "these scores give" in render_audit(Audited(told=as_json(report)), scoring.agreement)
     scoring.send("north")
     with pytest.raises(ReplayError, match="made its scores"):
         scoring.accept("north")
