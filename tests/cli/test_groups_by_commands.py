@@ -134,6 +134,6 @@ def refuse_wrong_references(cobasis):
         shutil.copy(f"coast/{other}-lab.reference", path)
         refused("[CB802]")
     path.unlink()
-    refused("when hills-lab.reference lie here, the same", code=0)
+    refused("when hills-lab.reference lie here: cobasis run", code=0)
     refused("hills-lab.reference' cannot be read", code=2, more=TRAINED)
     path.write_bytes(whole)

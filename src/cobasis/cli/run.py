@@ -15,6 +15,7 @@ from cobasis.analyst_side.run import run as end
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import stem_of
 from cobasis.cli.options import AgreementFile, Owner, Yes, agreed, alone, consent, grouped, progress
+from cobasis.cli.status import standing
 from cobasis.cli.words import listed, picked, wrapped
 from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError, WaitingError
@@ -151,21 +152,16 @@ def _say(owner: Owner, session: AnalystSession, found: RunResult) -> None:
         if also := other_groups(session.agreement):
             lines += wrapped(f"The model is of rows of {listed(also)}, too, by sums of all groups.")
     if not plan.attempt:
-        send = f"Send each party its own file, and {session.news.name} to everybody."
-        if "reference" in found.written:
-            send = _among_groups(session)
         lines += ["", *(f"Wrote {path}" for path in found.written.values())]
-        lines += wrapped(send) if found.written else ["Nothing is new, and no file is lost."]
+        if "reference" in found.written:
+            step = standing(owner, session.path).step
+            what = f"{session.name}.reference, which holds no row, to the other groups' analysts"
+            lines += [*wrapped(f"Send {what}. Next, when {step.when}:"), f"  {step.command}"]
+        elif found.written:
+            lines += wrapped(f"Send each party its own file, and {session.news.name} to everybody.")
+        else:
+            lines.append("Nothing is new, and no file is lost.")
     owner.say(lines, command="run", round=session.agreement.round_id, written=found.written, **told)
-
-
-def _among_groups(session: AnalystSession) -> str:
-    paths = (session.reference(each.name) for each in session.agreement.groups)
-    away = [path.name for path in paths if not path.exists()]
-    then = f"when {listed(away)} lie here, the same command again"
-    then = then if away else "when the sums of all are accepted, the same with --trained SUMS.toml"
-    what = f"{session.name}.reference, which holds no row, to the other groups' analysts"
-    return f"Send {what}. Next, {then}."
 
 
 _NOTHING: dict[str, Any] = {
