@@ -36,12 +36,6 @@ _UsageError: type[Any] = typer.BadParameter.__mro__[1]
 """Typer's for words that no command takes; it exports only what derives from it."""
 
 
-def _say(error: CobasisError) -> None:
-    said = f"{type(error).__name__}: {error}"
-    for line in words.wrapped(said) if words.on_screen() else [said]:
-        typer.echo(line, err=True)
-
-
 def _sentence(name: str) -> str:
     """Return what a command says first of itself, from its module's code, none of which is run."""
     module = f"cobasis.cli.{COMMANDS[name]}"
@@ -79,20 +73,18 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except CobasisError as error:
-            _say(error)
-            raise typer.Exit(error.exit_code) from None
+            found = error
         except _UsageError as error:
             from cobasis.strict_json import in_words  # noqa: PLC0415 -- pydantic, for this alone
 
             told = in_words(error.format_message().rstrip("."))
             if told.startswith("Usage: "):  # of a group alone it is its help
                 typer.echo(told, err=True)
-            else:
-                end = "" if told.endswith("?") else "."
-                typed = f"{ctx.command_path} {ctx.invoked_subcommand}"  # not all errors know it
-                path = getattr(error.ctx, "command_path", typed)
-                _say(OptionError(f"{told}{end} See '{path} --help'."))
-            raise typer.Exit(OptionError.exit_code) from None
+                raise typer.Exit(OptionError.exit_code) from None
+            end = "" if told.endswith("?") else "."
+            typed = f"{ctx.command_path} {ctx.invoked_subcommand}"  # not all errors know it
+            path = getattr(error.ctx, "command_path", typed)
+            found = OptionError(f"{told}{end} See '{path} --help'.")
         except OSError as error:
             if error.errno == EPIPE:  # whoever reads the output has had enough
                 raise
@@ -100,11 +92,14 @@ class _Commands(TyperGroup):
             if not error.filename:  # else Python tries it once more when it ends, and fails aloud
                 sys.stdout = TextIOWrapper(BytesIO())
             told = f"{what} cannot be read or written: {error.strerror or error}. {WRITABLE}"
-            _say(DiskError(told))
-            raise typer.Exit(DiskError.exit_code) from None
+            found = DiskError(told)
         except (KeyboardInterrupt, typer.Abort):  # a prompt turns the one into the other
             typer.echo("\nInterrupted. Nothing is lost: the same command goes on.", err=True)
             raise typer.Exit(INTERRUPTED) from None
+        said = f"{type(found).__name__}: {found}"
+        for line in words.wrapped(said) if words.on_screen() else [said]:
+            typer.echo(line, err=True)
+        raise typer.Exit(found.exit_code)
 
 
 app = typer.Typer(
