@@ -245,14 +245,8 @@ def consent(question: str, *, yes: bool, what: str, word: str = "", option: str 
 def shown(console: Console | None = None) -> Iterator[Report]:
     """Show a bar with the time left for every step of long work; for calls from Python as well."""
     tasks: dict[str, bars.TaskID] = {}
-    with bars.Progress(
-        "{task.description}",
-        bars.BarColumn(),
-        bars.MofNCompleteColumn(),
-        bars.TimeElapsedColumn(),
-        bars.TimeRemainingColumn(),
-        console=console or Console(stderr=True),
-    ) as bar:
+    columns = (*bars.Progress.get_default_columns(), bars.MofNCompleteColumn())
+    with bars.Progress(*columns, console=console or Console(stderr=True)) as bar:
 
         def _report(step: str, done: int, total: int) -> None:
             name = step.partition(AGAIN)[0]
