@@ -27,7 +27,7 @@ def test_the_demo_prints_its_five_numbers_or_one_object_and_writes_one_page(coba
         ("--data cancer --split by-label", "[CB107]", "by-label is for digits"),
         ("--split by-label --parties 11", "[CB107]", "more than the 10 digits"),
         ("--parties 2", "[CB107]", "greater than or equal to 3"),
-        ("--report nowhere/page.html", "[CB107]", "does not exist"),
+        ("--report nowhere/page.html", "[CB601]", "does not exist"),
     ],
 )
 def test_wrong_input_is_one_clear_error_and_exit_two(arguments, code, says, cobasis):

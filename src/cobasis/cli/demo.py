@@ -11,7 +11,7 @@ from typer import Option
 from cobasis.algorithms.readable import Table
 from cobasis.cli.options import Screen, grouped
 from cobasis.disk.whole import write_whole
-from cobasis.errors import OptionError
+from cobasis.party_side.session import refuse_target
 from cobasis.report.comparison import Comparison, DataName, Split, compare, deal
 from cobasis.report.pages import template
 
@@ -29,10 +29,7 @@ def demo(
 
     Example: cobasis demo --split by-label --json
     """
-    if report.is_dir() or not report.parent.is_dir():
-        raise OptionError(
-            f"--report {report} is a folder, or in one that does not exist. Name a file."
-        )
+    refuse_target(report)
     dealt = deal(data, n_parties=parties, split=split, seed=seed)
     with Console(stderr=True).status("starting") as status:
         found = compare(dealt, seed=seed, tell=status.update)

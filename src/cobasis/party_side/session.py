@@ -240,7 +240,7 @@ def refuse_target(to: Path, *, table: Path | None = None) -> None:
                 f"-o '{to}' is a table of yours, which would be overwritten. Choose another name."
             )
     if to.is_dir() or not to.parent.is_dir():
-        raise DiskError(f"-o '{to}' is a folder, or in one that does not exist. Name a file.")
+        raise DiskError(f"'{to}' is a folder, or in one that does not exist. Name a file.")
 
 
 def forget(session: PartySession) -> str:
