@@ -12,20 +12,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFor
 
 from cobasis.algorithms.readable import Table
 from cobasis.features.encoder import EncodedColumn
-from cobasis.report.pages import (
-    ALONE,
-    CONSENSUS,
-    GREY,
-    LEGEND,
-    SUMS,
-    TOGETHER,
-    as_csv,
-    as_svg,
-    empty,
-    plain,
-    template,
-    write_files,
-)
+from cobasis.report.pages import as_csv, as_svg, empty, plain, template, write_files
 from cobasis.statistics.coefficients import CoefficientTable
 from cobasis.statistics.effect_table import ALIKE, Balance, Effect, EffectTable
 
@@ -34,7 +21,8 @@ _RATIO = ("ratio", "ratio_low", "ratio_high")
 _ACROSS = ("mean", "standard_error", "tau_squared", "i_squared")
 _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _TEX |= {"<": "$<$", ">": "$>$"}
-_MARKS = (("x", GREY), ("o", TOGETHER), ("s", CONSENSUS), ("D", ALONE), ("^", SUMS))
+_GREY, _BLUE, _RED = "#9aa5b1", "#2a6f97", "#c8553d"
+_MARKS = (("x", _GREY), ("o", _BLUE), ("s", "#3a9b78"), ("D", _RED), ("^", "#8a5aa8"))
 _LONGEST, _SMALL, _FAR, _WIDE = 26, 9, 3.0, 3.0
 
 
@@ -114,10 +102,10 @@ def forest(table: CoefficientTable) -> Figure:
     left, right = left - 0.04 * (right - left), right + 0.04 * (right - left)
     drawn = np.exp if table.model != "ols" else np.positive
     figure, axes = empty(width=5.6, height=0.9 + 0.27 * len(lines))
-    axes.axvline(float(drawn(0.0)), color=GREY, linewidth=1, zorder=0)
+    axes.axvline(float(drawn(0.0)), color=_GREY, linewidth=1, zorder=0)
     ends = drawn(np.maximum(low, left)), drawn(np.minimum(high, right))
-    axes.hlines(places, *ends, color=TOGETHER, linewidth=1.6)
-    axes.plot(drawn(middle), places, "s", color=TOGETHER, markersize=5)
+    axes.hlines(places, *ends, color=_BLUE, linewidth=1.6)
+    axes.plot(drawn(middle), places, "s", color=_BLUE, markersize=5)
     wide = table.model != "ols" and right - left > _WIDE
     axes.set_xscale("linear" if table.model == "ols" else "log")
     axes.xaxis.set_major_locator(LogLocator(numticks=6) if wide else MaxNLocator(5))
@@ -140,7 +128,7 @@ def forest(table: CoefficientTable) -> Figure:
 def survival_plot(curves: Mapping[str, Mapping[float, float]]) -> Figure:
     figure, axes = empty(width=5.6, height=3.3)
     for at, (name, shares) in enumerate(curves.items()):
-        colour, line = (TOGETHER, ALONE)[at % 2], ("-", "--")[at // 2]
+        colour, line = (_BLUE, _RED)[at % 2], ("-", "--")[at // 2]
         times, left = [0.0, *shares], [1.0, *shares.values()]
         axes.plot(times, left, f"o{line}", color=colour, label=name, markersize=4, linewidth=1.2)
     axes.set(ylim=(0, 1.02), xlabel="time", ylabel="share without event")
@@ -169,16 +157,17 @@ def love_plot(balance: Balance) -> Figure:
     order = np.argsort(-apart[0], kind="stable")
     figure, axes = empty(width=5.6, height=1.1 + 0.27 * len(order))
     places = np.arange(len(order))
-    axes.axvline(ALIKE, color=GREY, linewidth=1, linestyle="--", zorder=0)
+    axes.axvline(ALIKE, color=_GREY, linewidth=1, linestyle="--", zorder=0)
     for line, word, (mark, colour) in zip(apart, balance.adjusted, _MARKS, strict=False):
         how: Any = {"color": colour, "fillstyle": "none", "label": word, "clip_on": False}
         axes.plot(line[order], places, mark, **how)
     axes.set_yticks(places, [_label(balance.names[at]) for at in order], fontsize=_SMALL)
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_xlim(left=0.0)
-    axes.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.6)
+    axes.grid(axis="y", color=_GREY, alpha=0.3, linewidth=0.6)
     axes.set_xlabel("standardised difference of means, without its sign", fontsize=_SMALL)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.legend(frameon=False, fontsize=_SMALL, **{**LEGEND, "ncols": 3})
+    above: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3}
+    axes.legend(frameon=False, fontsize=_SMALL, **above)
     return figure

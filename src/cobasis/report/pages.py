@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jinja2
 import matplotlib as mpl
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cobasis.protocol.card import ModelCard
-
-LEGEND: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 5}
-INK, GREY = "#1f2933", "#9aa5b1"
-ALONE, TOGETHER, CONSENSUS = "#c8553d", "#2a6f97", "#3a9b78"
-SUMS = "#8a5aa8"
 
 
 def empty(*, width: float, height: float = 3.4) -> tuple[Figure, "Axes"]:
