@@ -5,23 +5,19 @@ import io
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jinja2
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cobasis.algorithms.certificate import CAVEAT
 from cobasis.disk.whole import make_folder, write_whole
+from cobasis.protocol.card import ModelCard
 from cobasis.protocol.enrolment import words_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
-    from cobasis.protocol.card import ModelCard
-
-
-def empty(*, width: float, height: float = 3.4) -> tuple[Figure, "Axes"]:
+def empty(*, width: float, height: float) -> tuple[Figure, Axes]:
     """Return a figure with axes below and on the left alone."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
@@ -84,6 +80,6 @@ def template(name: str) -> jinja2.Template:
     return environment.get_template(name)
 
 
-def render_card(card: "ModelCard", *, party: str = "") -> str:
+def render_card(card: ModelCard, *, party: str = "") -> str:
     words = words_of(bytes.fromhex(card.agreement))
     return template("card.html").render(card=card, party=party, words=words, caveat=CAVEAT)
