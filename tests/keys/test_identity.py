@@ -6,11 +6,11 @@ import stat
 import pyrage
 import pytest
 
+from cobasis.cli.options import Home
 from cobasis.errors import DiskError, IdentityError, PassphraseError, SealError
 from cobasis.keys.identity import (
     Identity,
     enrolled_key,
-    home,
     key_path,
     load_identity,
     names,
@@ -135,21 +135,17 @@ def test_a_damaged_key_is_refused_and_one_that_takes_long_is_tried_again(path, m
         refused(by_hand(path, **changes), IdentityError, "is damaged, or no key")
 
 
-def test_the_home_is_what_is_given_or_named_or_in_the_persons_own_folder(tmp_path, monkeypatch):
+def test_the_home_is_what_is_given_or_in_the_persons_own_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("COBASIS_HOME", raising=False)
-    assert home() == tmp_path / ".cobasis"
-    with monkeypatch.context() as patch:
-        patch.setattr(os.path, "expanduser", lambda path: path)  # a user by number alone
-        with pytest.raises(IdentityError, match="--home, or in COBASIS_HOME"):
-            home()
-    monkeypatch.setenv("COBASIS_HOME", str(tmp_path / "named"))
-    assert home() == tmp_path / "named"
-    assert home(tmp_path / "given") == tmp_path / "given"
+    assert Home().folder() == tmp_path / ".cobasis"
+    assert Home(home=tmp_path / "given").folder() == tmp_path / "given"
     assert stat.S_IMODE((tmp_path / "given").stat().st_mode) == 0o700
     (tmp_path / "file").touch()
     with pytest.raises(DiskError, match="cannot be made"):
-        home(tmp_path / "file")
+        Home(home=tmp_path / "file").folder()
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # a user by number alone
+    with pytest.raises(IdentityError, match="--home, or in COBASIS_HOME"):
+        Home().folder()
 
 
 def test_a_key_has_its_place_and_no_name_leads_elsewhere(tmp_path):

@@ -22,15 +22,9 @@ from cobasis.analyst_side.session import AnalystSession, session_of
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement
 from cobasis.bundle.envelope import plain_kind
 from cobasis.cli.words import on_screen, safe
+from cobasis.disk.whole import make_folder
 from cobasis.errors import DiskError, IdentityError, OptionError, PassphraseError
-from cobasis.keys.identity import (
-    Identity,
-    enrolled_here,
-    enrolled_key,
-    home,
-    key_path,
-    load_identity,
-)
+from cobasis.keys.identity import Identity, enrolled_here, enrolled_key, key_path, load_identity
 from cobasis.party_side.session import PartySession
 from cobasis.progress import AGAIN, Report, silent
 from cobasis.protocol.agreement import Agreement
@@ -72,13 +66,21 @@ class Screen:
 
 @dataclass(frozen=True, kw_only=True)
 class Home:
-    home: Annotated[
-        Path | None, Option(help="Folder of keys and vaults; else $COBASIS_HOME or ~/.cobasis.")
-    ] = None
+    home: Annotated[Path, Option(envvar="COBASIS_HOME", help="Folder of keys and vaults.")] = Path(
+        "~/.cobasis"
+    )
     name: Annotated[str | None, Option("--as", help="Whose key; else the one enrolled.")] = None
 
     def folder(self) -> Path:
-        return home(self.home)
+        try:
+            folder = self.home.expanduser()
+        except RuntimeError:  # a user by number alone, as in a container
+            raise IdentityError(
+                "this user has no home folder that keys could lie in. Say where they lie with "
+                "--home, or in COBASIS_HOME."
+            ) from None
+        make_folder(folder)
+        return folder
 
     def who(self, agreement: Agreement) -> PublicIdentity:
         where = f"round '{agreement.round_id}'"

@@ -4,7 +4,6 @@ A home folder keeps a file for each, under a passphrase, for its owner only. The
 ``cobasis.protocol.enrolment``; a secret half never leaves this package.
 """
 
-import os
 import stat
 import time
 from collections.abc import Mapping
@@ -23,7 +22,6 @@ from cobasis.protocol.enrolment import PublicIdentity, Role, Succession, is_iden
 from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/key/1"
-VARIABLE = "COBASIS_HOME"
 MAX_KEY_FILE = 2**16
 _SUFFIX = ".key"
 _OWN = b"cobasis/own/1\0"
@@ -143,19 +141,6 @@ class Identity(Hidden):
             f"{what} is damaged, or no key that cobasis keeps. Restore it from a copy, or make a "
             "new key and have it enrolled."
         )
-
-
-def home(path: Path | None = None) -> Path:
-    told = path or os.environ.get(VARIABLE)
-    try:
-        folder = Path(told or Path.home() / ".cobasis")
-    except RuntimeError:  # a user by number alone, as in a container
-        raise IdentityError(
-            "this user has no home folder that keys could lie in. Say where they lie with --home, "
-            f"or in {VARIABLE}."
-        ) from None
-    make_folder(folder)
-    return folder
 
 
 def key_path(home: Path, name: str) -> Path:
