@@ -4,8 +4,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -90,21 +89,15 @@ def _beside_web(worker: Worker, line: list[str]) -> bool:
         return web.poll() is None
 
 
-@contextmanager
-def _apart(line: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+def _apart(line: list[str]) -> subprocess.Popen[bytes]:
     """Answer requests in a process of its own, without this one's memory and surroundings.
 
-    Whoever gets into what the world can reach finds no key there, and no passphrase's file.
+    Whoever gets into what the world can reach finds no key there, and no passphrase's file. Its
+    end follows from that of the pipe, which leaving the block closes.
     """
     known = ("PATH", "PYTHONPATH", "LANG", "TMPDIR")
     bare = {name: os.environ[name] for name in known if name in os.environ}
-    with subprocess.Popen(  # noqa: S603 -- ours
-        [*line, "beside"], env=bare, stdin=subprocess.PIPE
-    ) as web:
-        try:
-            yield web
-        finally:
-            web.terminate()
+    return subprocess.Popen([*line, "beside"], env=bare, stdin=subprocess.PIPE)  # noqa: S603 -- ours
 
 
 def _web(folder: Path, listen: str, certificate: Path, key: Path) -> list[str]:
