@@ -44,7 +44,13 @@ def audit(
     if opens and data.suffix == ".json":
         show(owner, agreement, data)
         return
-    pages = _pages(out, data)
+    pages = [] if out is None else [out, out.with_suffix(".json")]
+    for path in pages:
+        refuse_target(path, table=data)
+    if len({*pages}) == 1:
+        raise OptionError(
+            f"-o '{out}' names the page, and figures go into a .json beside it. Use .html."
+        )
     session = owner.party(agreement)
     require_secret(session)
     own = own_record(session)
@@ -66,20 +72,6 @@ def audit(
     owner.say(lines, **about(session, command="audit"), **told)
     if opens:
         show(owner, agreement, pages[1] if pages else kept)
-
-
-def _pages(out: Path | None, data: Path) -> list[Path]:
-    """Return where the page and its figures go; refuse a place that would do harm."""
-    if out is None:
-        return []
-    beside = out.with_suffix(".json")
-    if beside == out:
-        raise OptionError(
-            f"-o '{out}' names the page, and figures go into a .json beside it. Use .html."
-        )
-    for path in (out, beside):
-        refuse_target(path, table=data)
-    return [out, beside]
 
 
 @grouped
