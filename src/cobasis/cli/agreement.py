@@ -7,7 +7,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from typer import Argument, Option
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
@@ -146,15 +145,10 @@ class Terms:
         return {word: x for word, x in vars(self).items() if x is not None and x is not False}
 
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
-
-
-@app.callback()
 def agreement() -> None:
     """Make the agreement that everybody signs."""
 
 
-@app.command()
 @grouped
 def new(
     owner: Owner,

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Argument, Option
 
 from cobasis.bundle.agreement_file import REVOKED, line_in, sealed_agreement, stem_of, text_of
@@ -20,15 +19,11 @@ from cobasis.protocol.refusals import require_known
 from cobasis.protocol.signatures import analyst_of, signers
 from cobasis.vault.records import seal_anew
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
-
-@app.callback()
 def key() -> None:
     """Make the key that says who somebody is, or have a stolen one revoked."""
 
 
-@app.command()
 @grouped
 def new(
     owner: Owner,
@@ -100,7 +95,6 @@ def _own(owner: Owner, name: str, *, role: Role, to: Path) -> tuple[Identity, ..
     return own
 
 
-@app.command()
 @grouped
 def revoke(
     owner: Owner,

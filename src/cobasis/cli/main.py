@@ -30,6 +30,9 @@ _NAMES = (
 COMMANDS = {name: _BESIDE.get(name, name) for name in _NAMES}
 """The module that each command stands in, which is imported when the command is typed."""
 
+_GROUPS = {"key": ("new", "revoke"), "agreement": ("new",)}
+"""The commands that stand behind a word of their own."""
+
 INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]
@@ -48,11 +51,13 @@ def _sentence(name: str) -> str:
 @cache  # to build one takes 4 ms, and a process of tests types a thousand
 def _command(name: str) -> Any:  # noqa: ANN401 -- typer's own
     module = import_module(f"cobasis.cli.{COMMANDS[name]}")
-    group = getattr(module, "app", None)
-    if group is None:
-        group = typer.Typer(add_completion=False, rich_markup_mode=None)
-        group.command()(getattr(module, name))
-    return typer.main.get_command(group)
+    behind = _GROUPS.get(name, ())
+    made = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+    for each in behind or (name,):
+        made.command()(getattr(module, each))
+    if behind:
+        made.callback()(getattr(module, name))
+    return typer.main.get_command(made)
 
 
 class _Commands(TyperGroup):
