@@ -1,10 +1,8 @@
 """``cobasis demo``: the whole round on real data, how these are dealt, and beside what."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from typer import Option
 
@@ -34,10 +32,8 @@ def demo(
     with Console(stderr=True).status("starting") as status:
         found = compare(dealt, seed=seed, tell=status.update)
         write_whole(report, template("page.html").render(found=found).encode())
-    if screen.as_json:
-        typer.echo(json.dumps({**found.told(), "report": str(report)}, indent=2))
-    else:
-        screen.tell([*_lines(found), f"Report: {report}"])
+    lines = [*_lines(found), f"Report: {report}"]
+    screen.say(lines, command="demo", round=None, **found.told(), report=report)
 
 
 def _lines(found: Comparison) -> list[str]:
