@@ -115,8 +115,7 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
         scores = score_quietly(session)
     card = ModelCard.read(taken.card)
     page = run.write_card(card, session.path, party=session.name)
-    folder, thing = session.beside("table"), "model" if taken.total is None else "table"
-    tables: list[str] = []
+    folder, tables = session.beside("table"), list[str]()
     try:
         tables += run.found_in_words(accepting.found_in(session, taken), to=folder)
     except EstimateError as why:  # the return is kept: only another round can take other columns
@@ -127,12 +126,7 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
     made = "Trained on" if taken.total is None else "The baseline table of the rows of"
     everybody = listed((*taken.trained_on, *other_groups(session.agreement)))
     lines += [*wrapped(f"{made} {everybody}."), *tables]
-    if taken.change_of_basis is not None:
-        lines += wrapped(f"The target keeps a trace of {listed(taken.target_carries)}.")
-    if taken.model_sha256:
-        lines += ["The model, the same at every party, has the SHA-256", f"  {taken.model_sha256}"]
-    lines += [*run.worth_in_words(card), *scores_in_words(scores)]
-    lines.append(f"Who and what made the {thing}: {page}")
+    lines += [*run.card_in_words(card, page=page), *scores_in_words(scores)]
     told = picked(taken, "evidence", "trained_on", "target_carries", "model_sha256")
     told |= {"table": folder if folder.is_dir() else None, "score": scores, "card": page}
     told |= {"return_sha256": taken.bundle, "worth": card.scores, "importance": card.importance}

@@ -112,24 +112,18 @@ def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
     if (sums := concluded.sums) is not None:
         noisy = ["The total has noise, under which no rows are counted."]
         yield from wrapped(f"The total: {sums.aggregate}") if sums.total.n_rows else noisy
-    yield from worth_in_words(concluded.card)
     yield from found_in_words(concluded.table, to=table)
     if outcome.model:
         rows = f"{outcome.n_rows:,} rows" if outcome.n_rows else "rows"
         who = f"{rows} of {listed(outcome.uploads)}"
         yield from wrapped(f"Model: {outcome.model}, trained on {who}.")
-        yield "SHA-256 of the model, the same for all of them:"
-        yield f"  {outcome.model_sha256}"
     if concluded.scores:
         yield "Right answers (R2 of numbers), cross-validated, with intervals of 95 %:"
         yield f"  {'':16}{'these parties':26}a new party"
     for family, found in concluded.scores.items():
         here, new = ("{:.3f} ({:.3f} to {:.3f})".format(*x) if x else "-" for x in found.values())
         yield f"  {family:16}{here:26}{new}"
-    if outcome.target_carries:
-        yield from wrapped(f"The target descends from {listed(outcome.target_carries)}.")
-    thing = "table" if isinstance(concluded.table, BaselineTable) else "model"
-    yield f"Who and what made the {thing}: {card}"
+    yield from card_in_words(concluded.card, page=card)
 
 
 def _say(owner: Owner, session: AnalystSession, found: RunResult) -> None:
@@ -246,24 +240,28 @@ def found_in_words(found: Found | None, *, to: Path) -> Iterator[str]:
         yield from wrapped(f"{what}: {page}, with CSV and LaTeX beside it.")
 
 
-def worth_in_words(card: ModelCard) -> Iterator[str]:
-    """Yield what the common model is worth, and each column to it; nothing where not scored."""
-    if not (scores := card.scores):
-        return
-    told = [f"{word} {scores[name]:.3g}" for name, word in _CALLED.items() if name in scores]
-    if "accuracy" in scores:
-        told[0] += f" ({scores['accuracy_low']:.3f} to {scores['accuracy_high']:.3f})"
-    if scores["rows"]:
-        found = f"On {scores['rows']:,.0f} rows that all parties held back: {', '.join(told)}."
-    else:
+def card_in_words(card: ModelCard, *, page: Path) -> Iterator[str]:
+    """Yield what all may know of a model: whose trace it has, which it is, and its worth."""
+    if card.target_carries:
+        yield from wrapped(f"The target keeps a trace of {listed(card.target_carries)}.")
+    if card.model_sha256:
+        yield "The model, the same at every party, has the SHA-256"
+        yield f"  {card.model_sha256}"
+    if scores := card.scores:
+        told = [f"{word} {scores[name]:.3g}" for name, word in _CALLED.items() if name in scores]
+        if "accuracy" in scores:
+            told[0] += f" ({scores['accuracy_low']:.3f} to {scores['accuracy_high']:.3f})"
         found = "No party held back enough rows, so nothing is known of the model's worth."
-    yield from wrapped(found)
+        if scores["rows"]:
+            found = f"On {scores['rows']:,.0f} rows that all parties held back: {', '.join(told)}."
+        yield from wrapped(found)
     if card.importance:
         figure = "accuracy" if card.classes else "R2"
         yield f"By how much {figure} falls where a column is shuffled, and the standard error:"
     columns = sorted(card.importance.items(), key=lambda each: -each[1][0])
     for name, (falls, error) in columns[:_MOST_COLUMNS]:
         yield f"  {name:40.40}{falls:>10.4f}{error:>10.4f}"
+    yield f"Who and what made the {'table' if card.task == 'table' else 'model'}: {page}"
 
 
 _MOST_COLUMNS = 20  # of which a terminal shows the importance, and the card that of all
