@@ -161,15 +161,17 @@ class Desk:
         told: dict[str, Any] = {"up": f"{self._at}/{self._start}", "word": word}
         if not name:
             return _shown("desk_index.html", topics=_summaries(topics), **told)
-        topic = topics[name]() if name in topics else None
+        topic, job = topics[name]() if name in topics else None, self._jobs.get(name)
+        told["at"] = at = f"{self._at}/{quote(name, safe='')}"
         if topic is None or word not in {*topic.pages, *topic.actions}:
+            if job and job.command == word:  # as a signature, which nobody needs twice
+                return RedirectResponse(at, 303)
             return _refused("There is no such page.", status=404, **told)
-        told |= {"at": f"{self._at}/{quote(name, safe='')}", "topic": topic}
+        told |= {"topic": topic, "job": job}
         if method == "POST" and word in topic.actions:
             flaw = self._begin(name, word, topic, form)
             if not flaw:
-                return RedirectResponse(f"{told['at']}/{word}", 303)
-        told["job"] = self._jobs.get(name)
+                return RedirectResponse(f"{at}/{word}", 303)
         if word in topic.pages:
             text = topic.pages[word](**told)
             # only our templates write a style: all that others wrote is escaped
