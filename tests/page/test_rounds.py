@@ -69,7 +69,7 @@ def test_sign_by_button_shows_the_terms_and_no_other_text_is_signed(sent, monkey
     assert "has changed since" in answer.text
     inside.do("icu/sign")
     shown = words_of(inside.get("icu/sign"))
-    assert re.search("Not signed by east, north, south.* sign: done .*Wrote lab.sig", shown)
+    assert re.search("Not signed by east, north, south.* sign: done .*Wrote icu.lab.sig", shown)
 
 
 def test_progress_is_a_bar_and_a_status_and_what_is_said_below(inside):

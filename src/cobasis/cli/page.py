@@ -105,11 +105,12 @@ def _actions(keys: Home, found: Standing, history: History) -> Iterator[Action]:
     inbox = "inbox" if found.path.with_name("inbox").is_dir() else ""
     if found.name in found.unsigned:
         terms = tuple(terms_of(agreement, keys.who(agreement)))
-        yield Action(sign, file, (), named, (*who, "--yes"), terms)
+        to = f"./{found.path.stem}.{found.name}.sig"  # other rounds lie in this folder, too
+        yield Action(sign, file, (), named, (*who, "--yes", "--out", to), terms)
     yield Action(
         receive,
         file,
-        (Ask("files", "File or folder; empty: what lies beside", value=inbox),),
+        (Ask("files", "File or folder; empty: what lies beside the agreement", value=inbox),),
         named,
         who,
     )
