@@ -158,7 +158,7 @@ class Desk:
 
     def _inside(self, method: str, parts: list[str], form: Form) -> Response:
         (name, word), topics, flaw = parts[:2], self._topics(), ""
-        told: dict[str, Any] = {"up": f"{self._at}/{self._start}", "word": word}
+        told: dict[str, Any] = {"up": f"{self._at}/{self._start}", "word": word, "form": form}
         if not name:
             return _shown("desk_index.html", topics=_summaries(topics), **told)
         topic, job = topics[name]() if name in topics else None, self._jobs.get(name)
