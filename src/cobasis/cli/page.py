@@ -124,7 +124,7 @@ def _actions(keys: Home, found: Standing, history: History) -> Iterator[Action]:
         asked = tuple(each for each in asks if each.values)
         yield Action(run, file, asked, named, (*who, "--yes"))
         who_leaves = Ask("typed", "Who leaves, by name", "typed", stay)
-        target = Ask("--realign", "Also make a new target", "check")
+        target = Ask("--realign", "A new target, too, if it descends from who leaves", "check")
         yield Action(remove, file, (who_leaves, target), stay, who)
         early = Ask("--early", "Before the agreed time", "check")
         yield Action(forget, file, (early,), named, (*who, "--yes"))
