@@ -83,7 +83,7 @@ def test_progress_is_a_bar_and_a_status_and_what_is_said_below(inside):
         assert part in text
     assert 'name="passphrase"' not in text
     job.code = 3
-    assert "cobasis receive: not all done" in inside.get("icu/receive").text
+    assert "cobasis receive: not all is in order" in inside.get("icu/receive").text
 
 
 def test_what_others_wrote_is_text_and_no_markup(sent, monkeypatch):
