@@ -51,6 +51,7 @@ def _topic(keys: Home, path: Path) -> Topic:
     found = standing(keys, path)
     history = history_of(found.own) if found.role == "analyst" else History()
     last = found.own[-1].hash if found.own else ""
+    void = ("receive", "run", "remove") if found.has("forgotten") else ()
     told = findings_of(work_folder(path), history.outcome)
     card = ModelCard.read(to_json(told["card"])) if told else None
     text: dict[str, Any] = {"told": told, "card": card, "caveat": CAVEAT, "far": SPREADS}
@@ -60,7 +61,7 @@ def _topic(keys: Home, path: Path) -> Topic:
         line=_line(found),
         stands=f"{found.agreement.digest().hex()} {len(found.signed)} {last}",
         folder=path.parent,
-        actions={each.name: each for each in _actions(keys, found, history)},
+        actions={x.name: x for x in _actions(keys, found, history) if x.name not in void},
         pages={
             "": lambda **more: template("desk_round.html").render(**text, **more),
             **({"card": lambda **_: render_card(card)} if card else {}),
@@ -77,7 +78,8 @@ def _line(found: Standing) -> str:
         came = listed(each for each in found.receipts(here) if each not in found.out)
         how = f"Exchange {here.number} of {len(found.exchanges)}: {here.message} of {came} in"
         how += f", {here.fewest} needed; missing: {listed(found.awaited)}"
-    how = f"{found.halted}. {how}" if found.halted else how
+    why = "What parties sent was destroyed" if found.has("forgotten") else found.halted
+    how = f"{why}. {how}" if why else how
     if found.revoked:
         how = f"The key of {listed(found.revoked)} is revoked: all stands still [CB315]. {how}"
     return f"{how}. Waits for {listed(found.waits_for)}."
