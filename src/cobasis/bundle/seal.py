@@ -85,9 +85,9 @@ def decrypt(
         try:
             pyrage.decrypt_io(*streams, identities)
         except (pyrage.DecryptError, OSError) as error:
-            other = "it is sealed for another key, as what you sent or what is for another party is, "
-            other += "or its seal is damaged. Take the file that is for you; if this is, ask its "
-            other += "sender to seal it for your enrolled public identity."
+            other = "it is sealed for another key, as what you sent or what is for another party "
+            other += "is, or its seal is damaged. Take the file that is for you; if this is, ask "
+            other += "its sender to seal it for your enrolled public identity."
             reason = other if "No matching keys" in str(error) else _DAMAGED
             raise SealError(f"what was sealed cannot be opened: {reason}") from None
 
