@@ -65,6 +65,20 @@ def audited(officers):
     return officers
 
 
+def test_an_officers_stolen_key_stops_the_round_until_its_party_is_out(audited):
+    audited.send("east", "south")
+    audited("receive icu.toml inbox", by="lab")
+    for by in ("south", "lab"):
+        audited("key revoke icu.toml officer --yes", by=by)
+    for line, by in (("run icu.toml", "lab"), (f"{SEND} --signed-by Dr", "north")):
+        told = "the key of 'officer'", "run --without north, and", "[CB315]"
+        audited.refused(line, *told, by=by)
+    assert audited.json("status icu.toml", by="south")["revoked"] == ["officer"]
+    audited("run icu.toml --without north", by="lab")
+    audited.accept("south")
+    assert audited.json("status icu.toml", by="south")["revoked"] == []
+
+
 def test_an_audit_that_no_officer_can_approve_is_refused_and_nothing_is_written(audited):
     text = audited.edit('"grade": "red"', '"grade": "green"', file="audit.json")
     edited = Path("audit.json").read_text()

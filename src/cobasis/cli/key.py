@@ -16,7 +16,7 @@ from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.enrolment import Role
 from cobasis.protocol.news import Revocation
 from cobasis.protocol.refusals import require_known
-from cobasis.protocol.signatures import analyst_of, signers
+from cobasis.protocol.signatures import analyst_of, everybody
 from cobasis.vault.records import seal_anew
 
 
@@ -114,7 +114,7 @@ def revoke(
     """
     path, rest = agreed(words)
     agreement, name = sealed_agreement(path), str(the_one(rest, what="a name, whose key it is"))
-    people = signers(agreement)
+    people = everybody(agreement)
     require_known(name, people)
     who, whose = owner.who(agreement), people[name]
     to = path.with_name(f"{stem_of(path)}.{name}{REVOKED}")

@@ -24,7 +24,7 @@ from cobasis.cli.words import listed
 from cobasis.errors import OptionError
 from cobasis.models import needing
 from cobasis.protocol.card import ModelCard
-from cobasis.protocol.signatures import signers
+from cobasis.protocol.signatures import everybody
 from cobasis.report.pages import render_card, template
 from cobasis.transport.inbox import agreements
 
@@ -130,7 +130,7 @@ def _actions(keys: Home, found: Standing, history: History) -> Iterator[Action]:
         yield Action(remove, file, (who_leaves, target), stay, who)
         early = Ask("--early", "Before the agreed time", "check")
         yield Action(forget, file, (early,), named, (*who, "--yes"))
-        people = signers(agreement)
+        people = everybody(agreement)
         whose = Ask("typed", "Whose key somebody else may have", "typed", tuple(people))
         known = tuple((f"Key of {each}", people[each].fingerprint) for each in people)
         yield Action(revoke, file, (whose,), whose.values, (*who, "--yes"), known, group="key")

@@ -17,7 +17,7 @@ from cobasis.errors import CobasisError, UnknownPartyError
 from cobasis.party_side.session import NEWS, transcript_path
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange, exchanges
-from cobasis.protocol.news import News
+from cobasis.protocol.news import News, stopped_by
 from cobasis.protocol.signatures import Receipt, analyst_of, signed_by, signers
 from cobasis.protocol.terms import others_of
 from cobasis.protocol.vertical import complete
@@ -78,8 +78,8 @@ class Standing:
     @cached_property
     def revoked(self) -> tuple[str, ...]:
         """Whose keys were revoked, of those who are in the round and of whoever asks."""
-        told = [each.name for each in self.news.revoked]
-        return tuple(name for name in told if name == self.name or name not in self.out)
+        found = stopped_by(self.news.revoked, self.agreement, out={*self.out} - {self.name})
+        return tuple(each.name for each, _ in found)
 
     @property
     def halted(self) -> str:

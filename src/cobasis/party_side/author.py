@@ -44,7 +44,7 @@ from cobasis.party_side.session import NEWS, PART, SUFFIX
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import Approver, PublicIdentity, Succession
 from cobasis.protocol.secrets import ConsortiumSecret
-from cobasis.protocol.signatures import Signature, signers
+from cobasis.protocol.signatures import Signature, everybody
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ def vouched(
     beside = {path for pub in pubs for path in pub.parent.glob("*.succession") if rounds}
     words = [line_in(path, Succession) for path in sorted(beside)]
     gone = {
-        signers(agreement)[each.name]
+        everybody(agreement)[each.name]
         for agreement, news in rounds
         if (kept := news_at(news, agreement)) is not None
         for each in kept.revoked
@@ -102,7 +102,7 @@ def vouched(
     stolen = {each.name for each in gone}
     found = dict[PublicIdentity, PublicIdentity]()
     for agreement, _ in rounds:
-        keys = (*signers(agreement).values(), *(each.public for each in agreement.approvers))
+        keys = everybody(agreement).values()
         found |= {
             who: key
             for key, who in product(keys if mine & {*keys} else (), people.everybody)

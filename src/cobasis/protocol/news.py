@@ -13,7 +13,7 @@ from pydantic import Field
 from cobasis.errors import BundleError, ForeignBundleError, RevokedError, SignatureError
 from cobasis.protocol.agreement import Agreement, Digest, Moment, Name
 from cobasis.protocol.enrolment import IdentityName, OneLine, Signed, verify
-from cobasis.protocol.signatures import Sign, SignedReceipt, analyst_of, signers
+from cobasis.protocol.signatures import Sign, SignedReceipt, analyst_of, everybody, signers
 from cobasis.strict_json import IF_ANY, Strict, canonical_json, json_object
 
 MAX_BYTES = 2**24  # of news
@@ -43,7 +43,11 @@ class Revocation(OneLine):
     def holds(self, agreement: Agreement, *, name: str = "") -> bool:
         """Whether analyst and a party have signed; raise where it is of another, or forged."""
         people, known = signers(agreement), name or self.name
-        if self.agreement != agreement.digest().hex() or self.name != known or known not in people:
+        if (
+            self.agreement != agreement.digest().hex()
+            or self.name != known
+            or (known not in everybody(agreement))
+        ):
             raise ForeignBundleError(
                 f"this revocation is of a key of '{self.name}' under the agreement "
                 f"{self.agreement[:16]}, not of '{known}' under {agreement.digest().hex()[:16]}. "
@@ -60,22 +64,32 @@ class Revocation(OneLine):
         return {people[by].role for by in self.signatures} == {"analyst", "party"}
 
 
+def stopped_by(
+    revoked: Iterable[Revocation], agreement: Agreement, *, out: Collection[str]
+) -> list[tuple[Revocation, str]]:
+    """Return which revocations stop a round, and without whom it goes on: an officer's party."""
+    party_of = {each.name: each.party for each in agreement.approvers}
+    found = ((each, party_of.get(each.name, each.name)) for each in revoked)
+    return [(each, who) for each, who in found if who not in out]
+
+
 def refuse_revoked(
     revoked: Iterable[Revocation], agreement: Agreement, *, out: Collection[str]
 ) -> None:
     """Raise RevokedError where a key was revoked, unless its owner is out of the round."""
-    within = {each.name: each for each in revoked if each.name not in out}
+    within, people = stopped_by(revoked, agreement, out=out), everybody(agreement)
     told = [
-        f"the key of '{name}' ({signers(agreement)[name].fingerprint}) was revoked in round "
+        f"the key of '{each.name}' ({people[each.name].fingerprint}) was revoked in round "
         f"'{agreement.round_id}', as of {each.time}, by {' and '.join(sorted(each.signatures))}"
-        for name, each in within.items()
+        for each, _ in within
     ]
     if told:
+        who = dict.fromkeys(who for _, who in within)
         on = (
             f"; or the analyst goes on where all others have sent, by cobasis run --without "
-            f"{' --without '.join(within)}, and behind a run by cobasis remove {' '.join(within)}"
+            f"{' --without '.join(who)}, and behind a run by cobasis remove {' '.join(who)}"
         )
-        if analyst_of(agreement).name in within:
+        if analyst_of(agreement).name in who:
             on = ". Without the analyst's key nobody can go on in this one"
         raise RevokedError(
             f"{'; '.join(told)}: somebody else may have it. So nothing more is sent, taken or "

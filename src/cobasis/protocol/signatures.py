@@ -102,6 +102,11 @@ def signers(agreement: Agreement) -> dict[str, PublicIdentity]:
     return {each.name: each for each in (*agreement.enrolled, *analyst)}
 
 
+def everybody(agreement: Agreement) -> dict[str, PublicIdentity]:
+    """Return whose keys an agreement has, by name: who has to sign, and the officers."""
+    return {**signers(agreement), **{each.name: each.public for each in agreement.approvers}}
+
+
 def analyst_of(agreement: Agreement) -> PublicIdentity:
     """Return who seals and signs for the analyst; AgreementError where nobody is enrolled."""
     if agreement.analyst is None:
