@@ -14,14 +14,7 @@ import polars as pl
 
 from cobasis.bundle.messages import Enclosed, model_in
 from cobasis.disk.whole import write_whole
-from cobasis.errors import (
-    DtypeError,
-    FeatureError,
-    NotFiniteError,
-    OptionError,
-    StepError,
-    TableError,
-)
+from cobasis.errors import LocalError, OptionError, StepError, TableError
 from cobasis.features.contract import (
     MISSING,
     UNKNOWN,
@@ -166,7 +159,7 @@ def _predicted(
     read = partial(source_of, table, party=session.name, features=columns, mapping=mapping)
     try:
         return Predicted(n_rows=_written(session, use, read(), to=to))
-    except (DtypeError, FeatureError, NotFiniteError, TableError):
+    except LocalError:  # perhaps of some rows alone
         source = read(lenient=True)
         bad = _bad_cells(source, features)
         why = {row: "; ".join(f"{x}: {problem}" for x, problem in bad[row]) for row in sorted(bad)}
