@@ -16,7 +16,6 @@ from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Hidden, Matrix, gathered
 from cobasis.linalg.directions import right_singular
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.models import MODELLESS
 from cobasis.models.passes import Labels
 from cobasis.models.trainer import train
 from cobasis.party_side.draft import components_for
@@ -168,7 +167,7 @@ def _sums(agreement: Agreement, some: Matrix, labels: Labels | None, *, n_rows: 
 def _score(rows: Matrix, labels: Labels | None, agreement: Agreement) -> float | None:
     """Train ridge on random features of half of the rows, score it on the others: thrice."""
     task, found = agreement.task, []
-    if labels is None or task in MODELLESS or len(rows) < _FEWEST:
+    if labels is None or len(rows) < _FEWEST:
         return None
     rng, how = np.random.default_rng(len(rows)), dict[str, Any](task=task, seed=0, aligned=False)
     how["model"] = "rff" if agreement.turn is None else "ridge"

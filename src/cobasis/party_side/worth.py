@@ -146,8 +146,6 @@ def _measured(
     agreement: Agreement, model: Chain, rows: Matrix, *, truth: Labels
 ) -> Mapping[str, Figure]:
     task = agreement.task
-    if task == "effect":  # of which no row tells how right it is
-        return {}
     if task == "survival":
         risk, shares = model.predict(rows), model.survival(rows)
         return survival_figures(truth, risk=risk, shares=shares, horizons=agreement.horizons)

@@ -147,7 +147,7 @@ class StreamedTable(LabelledRows):
 
     def labels(self) -> Labels | None:
         frame, agreement = self._labels, self._agreement
-        if frame is None or agreement.task == "representation":
+        if frame is None:
             return encode_labels(None, agreement, n_rows=self.shape[0], party=self.party)
         for each in frame:
             if each.null_count():
