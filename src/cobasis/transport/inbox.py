@@ -67,10 +67,10 @@ class Sent:
         remove_tree(path)
 
 
-def most_bytes(agreement: Agreement, *, party: str, what: str) -> int:
+def most_bytes(agreement: Agreement, sent: Sent) -> int:
     """Return how large a file may be that a party sends; RequestError for what never travels."""
-    whose = what.removeprefix(SECRET)
-    sealed = whose not in {what, party} and agreement.sums is None and agreement.names(whose)
+    what, whose = sent.what, sent.what.removeprefix(SECRET)
+    sealed = whose not in {what, sent.party} and agreement.sums is None and agreement.names(whose)
     if sealed or what in {"signature", "word"}:
         return SMALL_BYTES
     if what in {f"{each.number}-{each.message}" for each in exchanges(agreement)}:

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,19 +38,6 @@ _STALL_SECONDS = 30
 _LONG = re.compile("wait=([0-9]{1,3})")
 
 Handler = Callable[[Request], Awaitable[Response]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Visit:
-    round: Served
-    party: str
-    what: str
-    method: str  # as a proxy that blocks PATCH was told to say it
-
-    def sent(self, digest: str) -> Sent:
-        most_bytes(self.round.agreement, party=self.party, what=self.what)
-        inbox = inbox_of(self.round.path)
-        return Sent(inbox=inbox, party=self.party, what=self.what, digest=digest)
 
 
 def answering(handler: Handler) -> Handler:
@@ -129,10 +116,10 @@ class Server:
     def _begun(self, request: Request) -> tuple[Sent, State, Lock | None]:
         """Note a file that is announced; open it, too, where all of it comes with that."""
         # at once, for a crowd waits for threads more than for what they do
-        visit, headers = self._visit(request), request.headers
-        sent = visit.sent(wire.digest_in(headers.get("repr-digest", "")))
+        (served, sent, _), headers = self._visit(request), request.headers
+        sent = replace(sent, digest=wire.digest_in(headers.get("repr-digest", "")))
+        most = most_bytes(served.agreement, sent)
         length = wire.whole_number(headers.get("upload-length"), field="Upload-Length")
-        most = most_bytes(visit.round.agreement, party=visit.party, what=visit.what)
         if length > most:
             told = f"the file has {length:,} bytes, and {most:,} are taken of this kind."
             raise RequestError(f"{told} Look whether it is the right file.", status=413)
@@ -144,22 +131,22 @@ class Server:
         return sent, state, self._index.grow(sent, offset=0)[0]
 
     async def upload(self, request: Request) -> Response:
-        visit = await run_sync(self._visit, request)
-        sent = visit.sent(request.path_params["digest"])
+        served, sent, method = await run_sync(self._visit, request)
+        most_bytes(served.agreement, sent)  # what never travels has come nowhere
         if not re.fullmatch(DIGEST, sent.digest):
             raise wire.nobody()
-        if visit.method == "PATCH":
+        if method == "PATCH":
             _require_type(request, wire.PARTIAL)
             offset = wire.whole_number(request.headers.get("upload-offset"), field="Upload-Offset")
             file, length = await run_sync(lambda: self._index.grow(sent, offset=offset))
             state = await self._grown(request, sent, file, length=length)
             return _told(state, status=204)
         state = await run_sync(self._index.known, sent)
-        return _told(state, status=200, whole=visit.method == "GET")
+        return _told(state, status=200, whole=method == "GET")
 
     async def fetch(self, request: Request) -> Response:
-        visit = await run_sync(self._visit, request)
-        return await self._when(request, lambda: visit.round.out(visit.what, party=visit.party))
+        served, sent, _ = await run_sync(self._visit, request)
+        return await self._when(request, lambda: served.out(sent.what, party=sent.party))
 
     async def pass_on(self, request: Request) -> Response:
         address, slot = request.path_params["address"], request.path_params["slot"]
@@ -189,8 +176,11 @@ class Server:
                 return Response(status_code=304 if tag else 202, headers={"retry-after": "5"})
             await asyncio.sleep(_LOOK_SECONDS)
 
-    def _visit(self, request: Request) -> _Visit:
-        """Return who asks about which round; one answer for all who may not."""
+    def _visit(self, request: Request) -> tuple[Served, Sent, str]:
+        """Return which round is asked about, whose file, and how; one answer for all who may not.
+
+        The method is as a proxy that blocks PATCH was told to say it.
+        """
         served = self._index.round(request.path_params["round"])
         if served is None:
             raise wire.nobody()
@@ -204,11 +194,12 @@ class Server:
         other = request.headers.get("x-http-method-override")
         if other is not None and (other, request.method) != ("PATCH", "POST"):
             raise RequestError("only POST may stand for another method, which is PATCH.")
-        what, method = request.path_params["what"], other or request.method
-        if method == "POST" and "digest" in request.path_params:
+        asked, method = request.path_params, other or request.method
+        if method == "POST" and "digest" in asked:
             raise RequestError("a file that was begun takes PATCH.", status=405)
         served.refuse_revoked(party=party, brings=method in {"PATCH", "POST"})
-        return _Visit(round=served, party=party, what=what, method=method)
+        told = {"party": party, "what": asked["what"], "digest": asked.get("digest", "")}
+        return served, Sent(inbox=inbox_of(served.path), **told), method
 
     async def _grown(self, request: Request, sent: Sent, file: Lock, *, length: int) -> State:
         with file:
