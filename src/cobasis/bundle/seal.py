@@ -1,10 +1,11 @@
 """The outermost layer: age, to one or more X25519 recipients, as the age tool writes it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from types import SimpleNamespace
+from typing import Any, BinaryIO
 
 import pyrage
 
@@ -21,45 +22,31 @@ _DAMAGED = (
 )
 
 
-class _Witness:
-    """A stream that remembers what its reading or writing raised.
-
-    The library tells it as text of an error of its own, or, where writing the last bytes
-    fails, not at all.
-    """
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.raised: BaseException | None = None
-
-    def read(self, n_bytes: int = -1) -> bytes:
-        try:
-            return self._stream.read(n_bytes)
-        except BaseException as error:
-            self.raised = error
-            raise
-
-    def write(self, data: bytes) -> int:
-        try:
-            return self._stream.write(data)
-        except BaseException as error:
-            self.raised = error
-            raise
-
-    def flush(self) -> None:
-        """Leave it to whoever owns the stream."""
-
-
 @contextmanager
-def _witnessed(source: BinaryIO, target: BinaryIO) -> Iterator[tuple[_Witness, _Witness]]:
-    """Give the library two streams, and raise what their reading or writing raised, if anything."""
-    streams = _Witness(source), _Witness(target)
+def _witnessed(source: BinaryIO, target: BinaryIO) -> Iterator[tuple[object, object]]:
+    """Give the library two streams, and raise what their reading or writing raised, if anything.
+
+    The library tells it as text of an error of its own, or, where writing the last bytes fails, not
+    at all. To flush the target is left to whoever owns it.
+    """
+    raised: list[BaseException] = []
+
+    def noted(act: Callable[..., Any]) -> Callable[..., Any]:
+        def acted(*told: object) -> Any:  # noqa: ANN401 -- what a stream gives
+            try:
+                return act(*told)
+            except BaseException as error:
+                raised.append(error)
+                raise
+
+        return acted
+
+    writes = SimpleNamespace(write=noted(target.write), flush=lambda: None)
     try:
-        yield streams
+        yield SimpleNamespace(read=noted(source.read)), writes
     finally:
-        for stream in streams:
-            if stream.raised is not None:
-                raise stream.raised from None
+        if raised:
+            raise raised[0] from None
 
 
 def recipient_of(name: str, text: str) -> "pyrage.x25519.Recipient":
