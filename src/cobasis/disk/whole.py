@@ -16,7 +16,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import lru_cache
 from io import FileIO
 from pathlib import Path
@@ -107,15 +107,17 @@ class WholeFile(AbstractContextManager["WholeFile"]):
         self.at, self.digest = 0, hashlib.sha256()  # of what was written one behind the other
         self._part = path.with_name(path.name + PART)
         # on the part, which is what two writers would mix; a part that a kill left has no lock
-        self._lock = Lock(self._part, what=f"'{path}'")
+        self._lock, self._undo = Lock(self._part, what=f"'{path}'"), ExitStack()
+        self._undo.callback(self._lock.release)
         found = os.fstat(self._lock.descriptor)
         if found.st_uid != os.geteuid() or found.st_nlink > 1:
-            self._lock.release()
+            self.discard()
             raise DiskError(
                 f"'{self._part}' was put there by somebody else, who could read what is written to "
                 f"'{path}'. Choose a folder that only you may write to."
             )
-        self._open = True
+        # before the lock goes: after it, the part may be another writer's
+        self._undo.callback(calls.remove, self._part)
         try:
             with self._refusals():
                 os.fchmod(self._lock.descriptor, mode)
@@ -152,22 +154,14 @@ class WholeFile(AbstractContextManager["WholeFile"]):
         with self._refusals():
             calls.do(os.fsync, self._lock.descriptor, path=self._part)
             calls.do(os.replace, self._part, self.path, path=self.path)
-            self._open = False  # from here on there is no part to discard
+            self._undo.pop_all()  # from here on there is no part to discard
             self._lock.release()
             calls.sync_folder(self.path.parent)  # its name outlives a power cut, too
 
     def discard(self) -> None:
         """Leave nothing behind but what stood under the name before; nothing when finished."""
-        if not self._open:
-            return
-        self._open = False
-        try:
-            # before the lock goes: after it, the part may be another writer's
-            with suppress(OSError):
-                calls.remove(self._part)
-        finally:
-            with suppress(OSError):
-                self._lock.release()
+        with suppress(OSError):
+            self._undo.close()
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         try:
