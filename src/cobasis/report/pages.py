@@ -3,7 +3,6 @@
 import csv
 import io
 from collections.abc import Iterable, Mapping
-from functools import cache
 from pathlib import Path
 
 import jinja2
@@ -68,16 +67,13 @@ def write_files(folder: Path, files: Mapping[str, str | Figure]) -> Path:
     return path
 
 
-@cache
-def template(name: str) -> jinja2.Template:
-    """Return a page of this package to be filled in; what is filled in is escaped."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("cobasis", "report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["lower_first"] = lambda text: text[:1].lower() + text[1:]
-    return environment.get_template(name)
+_PAGES = jinja2.Environment(
+    loader=jinja2.PackageLoader("cobasis", "report"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+)
+template = _PAGES.get_template
+"""Return a page of this package to be filled in; what is filled in is escaped."""
 
 
 def render_card(card: ModelCard, *, party: str = "") -> str:
