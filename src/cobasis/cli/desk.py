@@ -137,7 +137,7 @@ class Desk:
         if f"/{first}" != self._at:
             return _shown("desk_login.html", status=404 if first else 200)
         if not (self._session and _same(request.cookies.get("cobasis", ""), self._session)):
-            return _refused("This browser has not come by the address that was printed.")
+            return _refused("Come by the address that was printed, or start the page anew.")
         try:
             return self._inside(request.method, [*rest, ""], form)
         except (CobasisError, OSError) as error:
@@ -147,10 +147,10 @@ class Desk:
         """Take the token once, in time; one that comes twice ends what it began."""
         with self._turn:
             if not _same(token, self.token) or time.monotonic() > self._until:
-                return _refused("This address is not good, or not any more.")
+                return _refused("This address is wrong, or too old. Start the page anew.")
             if self._session:
                 self._session, self._until = "", 0.0
-                return _refused("This address was used before, by whomever. So all is closed.")
+                return _refused("This address was used before, so all is closed. Start it anew.")
             self._session = secrets.token_urlsafe(32)
         answer, path = RedirectResponse(f"{self._at}/{self._start}", 303), f"{self._at}/"
         answer.set_cookie("cobasis", self._session, path=path, httponly=True, samesite="strict")
