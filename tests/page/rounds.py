@@ -80,4 +80,4 @@ class Visit:
 
 def at_work(command, *lines):
     step = ["training <b>", "3", "10"]
-    return SimpleNamespace(command=command, code=None, step=step, lines=lines)
+    return SimpleNamespace(command=command, code=None, step=step, lines=lines, form={})

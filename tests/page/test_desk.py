@@ -105,12 +105,12 @@ def test_a_wrong_passphrase_is_the_commands_error_and_stands_nowhere(inside, mon
             super().__init__(line, **more)
 
     monkeypatch.setattr(desk, "Popen", Watched)
-    job = inside.ended(inside.send("icu/receive", passphrase=wrong))
+    job = inside.ended(inside.send("icu/receive", passphrase=wrong, files="mine"))
     [(line, more)] = begun
     assert wrong not in json.dumps([line, more["env"], list(job.lines)])
     assert job.code == 2
     shown = inside.get("icu/receive").text
-    assert ("PassphraseError" in shown, wrong in shown) == (True, False)
+    assert [x in shown for x in ("PassphraseError", 'value="mine"', wrong)] == [True, True, False]
     assert transcript.read_bytes() == before
 
 

@@ -54,6 +54,7 @@ _ASSETS = {"desk.css": "text/css", "desk.js": "text/javascript"}
 class Job:
     def __init__(self, action: Action, form: Form, *, folder: Path, passphrase: str) -> None:
         self.command, self.code = action.name, cast("int | None", None)
+        self.form = {x.option: form[x.option] for x in action.asks if x.option in form}
         self.step, self.lines = list[str](), deque[str](maxlen=_MOST_LINES)
         told = {"COBASIS_PASSPHRASE_FILE": "/dev/stdin", PROGRESS: "lines", "PYTHONUTF8": "1"}
         ours = [sys.executable, "-P", "-m", "cobasis"]  # -P: no code out of the folder
@@ -168,6 +169,8 @@ class Desk:
                 return RedirectResponse(at, 303)
             return _refused("There is no such page.", status=404, **told)
         told |= {"topic": topic, "job": job}
+        if job and job.command == word and job.code:
+            told["form"] = form or job.form
         if method == "POST" and word in topic.actions:
             flaw = self._begin(name, word, topic, form)
             if not flaw:
