@@ -257,8 +257,7 @@ class RoundRecords(Hidden):
 
     @property
     def joined(self) -> bool:
-        kept = ("secret", f"{_MASKS}/key")
-        return any(self._records.path(f"{self._folder}/{each}").exists() for each in kept)
+        return self._records.path(f"{self._folder}/secret").exists()
 
     def mask_key(self, *, new: bool = False) -> MaskKey:
         """Return the party's key for this round's masks; StepError where there is none any more."""
