@@ -63,9 +63,7 @@ class PartyRows(Hidden):
     def version(self, side: npt.NDArray[np.bool_], *, labels: bool = True) -> str:
         """Return a digest of some rows' values, identifiers and labels, whatever their order."""
         told: Any = self.table.labels() if labels else None
-        columns = [told]
-        if told is not None and told.dtype.names:
-            columns = [told[name] for name in told.dtype.names]
+        columns = [] if told is None else [told[name] for name in told.dtype.names or (...,)]
         chosen = [x[side] for x in (*columns, self.ids, self.marks) if x is not None]
         order = np.lexsort(chosen)
         return hashlib.sha256(b"".join(each[order].tobytes() for each in chosen)).hexdigest()
