@@ -101,10 +101,7 @@ class _Source:
         self._rest = memoryview(b"")
 
     def read(self, n_bytes: int) -> bytes:
-        while not self._rest:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return b""
-            self._rest = memoryview(piece)
+        # none is empty but the last, which may be
+        self._rest = self._rest or memoryview(next(self._pieces, b""))
         taken, self._rest = self._rest[:n_bytes], self._rest[n_bytes:]
         return bytes(taken)
