@@ -97,7 +97,7 @@ class Place:
         fields |= {"commitment": ConsortiumSecret(bytes(32)).commitment("bench")}
         fields |= {"enrolled": tuple(each.public for each in self.people)}
         fields |= {"server": f"https://localhost:{named or self.port}"}
-        self.certificate, _ = make_certificate(folder / STATEMENTS, ["localhost"])
+        self.certificate, _ = make_certificate(folder / STATEMENTS)
         path.write_text(new_text(fields), encoding="utf-8")
         self.agreement, self.inbox = read_agreement(path).agreement, path.with_suffix(".inbox")
         self.url = f"{self.agreement.server}/rounds/{self.agreement.digest().hex()}/{WHAT}"
@@ -237,7 +237,7 @@ def plain(port: int, folder: str) -> None:
 
     async def serve() -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*make_certificate(Path(folder).parent / STATEMENTS, []))
+        context.load_cert_chain(*make_certificate(Path(folder).parent / STATEMENTS))
         server = await asyncio.start_server(take, HOST, port, ssl=context, backlog=2048)
         await server.serve_forever()
 

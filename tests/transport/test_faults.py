@@ -204,7 +204,7 @@ def test_a_statement_that_is_old_or_somebody_elses_is_none(fresh, monkeypatch):
 def test_a_server_with_another_certificate_gets_nothing_until_it_is_signed_for(fresh, tmp_path):
     """A proxy's or an attacker's, for all that anybody knows, or one that was renewed."""
     fresh.worker().step()
-    other, key = make_certificate(tmp_path / "other", ["localhost"])
+    other, key = make_certificate(tmp_path / "other")
     with fresh.serving():
         remote = fresh.remote("north")
     renewed = fresh.serving(certificate=other, key=key)

@@ -36,7 +36,7 @@ class Meeting(World):
             write_table(root / f"{name}.csv", seed=seed)
         self.listed = self.lab / "icu.invites"
         self.invite(f"--analyst lab.pub --server https://localhost:{self.port} {TERMS}")
-        self.certificate, self.key = make_certificate(self.lab / ".server", ["localhost"])
+        self.certificate, self.key = make_certificate(self.lab / ".server")
 
     def invite(self, words="--yes"):
         asked = " ".join(f"--invite {name}" for name in INVITED)

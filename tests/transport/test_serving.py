@@ -44,7 +44,7 @@ def test_the_web_half_ends_with_its_worker_and_shows_a_certificate_that_is_renew
     with as_process(fresh) as served:
         [web] = Path(f"/proc/{served.pid}/task/{served.pid}/children").read_text().split()
         assert "pyrage" not in Path(f"/proc/{web}/maps").read_text()  # nothing there opens a seal
-        other, key = make_certificate(fresh.root / "other", ["localhost"])
+        other, key = make_certificate(fresh.root / "other")
         shutil.copy(key, fresh.key)
         shutil.copy(other, fresh.certificate)
         assert asked(fresh, certificate=other, tries=300)
@@ -100,7 +100,7 @@ def test_five_processes_carry_a_round_though_the_server_is_killed(fresh):
 
 @pytest.mark.parametrize("wrong", ["key", "number", "port", "second"])
 def test_a_web_half_that_cannot_begin_says_why_in_a_line(fresh, tmp_path, wrong):
-    key = make_certificate(tmp_path, ["localhost"])[1] if wrong == "key" else fresh.key
+    key = make_certificate(tmp_path)[1] if wrong == "key" else fresh.key
     first = alone(fresh.root / "lab") if wrong == "second" else nullcontext()
     with socket.create_server(("127.0.0.1", 0)) as taken, first:
         port = {"number": 99999, "port": taken.getsockname()[1]}.get(wrong, 0)

@@ -1,7 +1,6 @@
 """``cobasis serve``: the analyst's server, and the worker behind it."""
 
 import os
-import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -57,8 +56,7 @@ def serve(
         raise OptionError(f"'{folder}' is no folder. Give the one where the agreements lie.")
     log_to_stderr()
     if certificate is None or certificate_key is None:
-        hosts = ["localhost", socket.gethostname()]
-        certificate, certificate_key = make_certificate(folder / STATEMENTS, hosts)
+        certificate, certificate_key = make_certificate(folder / STATEMENTS)
     web = [] if only == "worker" else _web(folder, listen, certificate, certificate_key)
     identity = None if only == "web" else _analyst(holder)
     if rebuild:

@@ -1,8 +1,8 @@
 """The server's certificate, and the analyst's signature on it, which is what parties believe."""
 
 import hashlib
-import ipaddress
-from collections.abc import Callable, Iterable, Mapping
+import socket
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -62,20 +62,21 @@ def certificate_at(path: Path) -> x509.Certificate:
         ) from None
 
 
-def make_certificate(folder: Path, hosts: Iterable[str]) -> tuple[Path, Path]:
+def make_certificate(folder: Path) -> tuple[Path, Path]:
     """Return certificate and key in a folder; made, signed by themselves, where there are none."""
-    certificate, key, names = folder / "server.crt", folder / "server.key", sorted(set(hosts))
+    certificate, key = folder / "server.crt", folder / "server.key"
     make_folder(folder)
     with Lock(folder, what=f"the certificate in '{folder}'", wait=True):  # two halves may start
         if certificate.exists() and key.exists():
             return certificate, key
+        names = sorted({"localhost", socket.gethostname()})
         drawn, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
         who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
         made = (
             x509.CertificateBuilder(who, who, drawn.public_key(), x509.random_serial_number())
             .not_valid_before(now - timedelta(days=1))
             .not_valid_after(now + _OWN)
-            .add_extension(x509.SubjectAlternativeName(map(_name, names)), critical=False)
+            .add_extension(x509.SubjectAlternativeName(map(x509.DNSName, names)), critical=False)
             .sign(drawn, hashes.SHA256())
         )
         pem, bare = serialization.Encoding.PEM, serialization.NoEncryption()
@@ -84,13 +85,6 @@ def make_certificate(folder: Path, hosts: Iterable[str]) -> tuple[Path, Path]:
         write_whole(key, drawn.private_bytes(pem, form, bare))
         write_whole(certificate, made.public_bytes(pem), mode=0o644)
     return certificate, key
-
-
-def _name(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
 
 
 def believed(
