@@ -32,7 +32,7 @@ def test_receive_and_run_by_button_are_the_commands_and_the_page_shows_what_came
     shown = words_of(inside.get("icu"))
     size = Path("icu.round/received/north.1-upload").stat().st_size
     assert re.search(f"north yes received [^,]*, {size:,} bytes upload: pseudonymised none", shown)
-    assert "upload of east, north, south in, 2 needed" in words_of(inside.get("icu/run"))
+    assert "upload received from east, north, south; 2 needed" in words_of(inside.get("icu/run"))
     job = inside.do("icu/run")
     page, kept = inside.get("icu"), findings()
     shown = words_of(page)

@@ -76,8 +76,8 @@ def _line(found: Standing) -> str:
         how = f"Not signed by {listed(found.unsigned)}"
     elif here is not None:
         came = listed(each for each in found.receipts(here) if each not in found.out)
-        how = f"Exchange {here.number} of {len(found.exchanges)}: {here.message} of {came} in"
-        how += f", {here.fewest} needed; missing: {listed(found.awaited)}"
+        how = f"Exchange {here.number} of {len(found.exchanges)}: {here.message} received "
+        how += f"from {came}; {here.fewest} needed; missing: {listed(found.awaited)}"
     why = "What parties sent was destroyed" if found.has("forgotten") else found.halted
     how = f"{why}. {how}" if why else how
     if found.revoked:
