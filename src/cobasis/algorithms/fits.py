@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_solve, solve_triangular
 
 from cobasis.algorithms import Scale
 from cobasis.algorithms.images import Images, check_image, factored
@@ -24,7 +24,12 @@ DETERMINED = 1e-8
 ROWS_A_COMPONENT = 2
 """How many rows a component tell a turn; as many as columns would be badly conditioned."""
 
+WORTH = 3  # with less than so many times those rows, the product of all rows costs no more
 _ROUNDING = 1e-12  # by how much of its length a turned image's product may differ from the target's
+
+_NEARLY = 1e-7
+"""A solution further than this from orthogonal is no turn. Of what a nearer one lacks one step
+towards its polar factor leaves the square: rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,16 +82,19 @@ class TurnedTarget:
         self._lengths = np.linalg.norm(self._few, axis=1)
         # It must miss no difference, and need not be secret; a fixed seed gives the same answers.
         self._vector = np.random.default_rng(0).standard_normal(rows.shape[1])
-        self._image = rows @ self._vector
 
     @cached_property
-    def _inverse(self) -> Matrix:
-        """What finds the turn from a few rows; zeros, which find none, of a Z that is oblique."""
-        found: Matrix = np.zeros_like(self._few.T)
+    def _image(self) -> Matrix:
+        return self._rows @ self._vector
+
+    @cached_property
+    def _inverse(self) -> Matrix | None:
+        """What finds the turn from a few rows; None where they determine none."""
         if orthonormality_defect(self._rows) <= _ROUNDING:
-            with suppress(np.linalg.LinAlgError):  # where they do not determine it
-                found[:] = np.linalg.solve(self._few.T @ self._few, self._few.T)
-        return found
+            with suppress(np.linalg.LinAlgError):
+                lower = np.linalg.cholesky(self._few.T @ self._few)
+                return np.asarray(cho_solve((lower, True), self._few.T))
+        return None
 
     def rotations(self, images: Images) -> dict[str, Matrix]:
         """Return the G_i of those images of a batch that are Z turned, if its last may be one."""
@@ -95,13 +103,16 @@ class TurnedTarget:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not found
             # A turn leaves a row its length, so that other images cost no more than this.
             off = np.abs(np.linalg.norm(last[:count], axis=1) - self._lengths)
-            if not np.all(off <= _ROUNDING * self._lengths.max()):
+            if not np.all(off <= _NEARLY * self._lengths.max()) or self._inverse is None:
                 return found
+            turns = np.stack([self._inverse @ image[:count] for image in images.values()])
+            excess = turns.transpose(0, 2, 1) @ turns - np.eye(turns.shape[-1])
+            near = np.abs(excess).max(axis=(1, 2)) <= _NEARLY
+            turns -= turns @ excess / 2
             allowed = _ROUNDING * np.linalg.norm(self._image)
-            for party, image in images.items():
-                turn = self._inverse @ image[:count]
-                off = np.linalg.norm(image @ (turn.T @ self._vector) - self._image)
-                if off <= allowed and orthonormality_defect(turn) <= _ROUNDING:
+            for (party, image), turn, each in zip(images.items(), turns, near, strict=True):
+                seen = image @ (turn.T @ self._vector) if each else np.inf
+                if np.linalg.norm(seen - self._image) <= allowed:
                     found[party] = turn.T
         return found
 
@@ -123,7 +134,7 @@ class Rotates:
                         "the most components as reference, or anchor='isometric'."
                     )
         found: dict[str, Fit] = {}
-        if width == components:
+        if width == components and len(rows) >= WORTH * ROWS_A_COMPONENT * components:
             for party, turn in target.turned.rotations(images).items():
                 found[party] = Fit(change_of_basis=turn, determination=1.0)
         others = {party: image for party, image in images.items() if party not in found}
