@@ -172,7 +172,7 @@ def test_a_file_is_known_by_what_is_in_it_and_others_are_refused(returns):
     path = site.return_file(made["north"], to=folder / "anything.bin")
     assert look_at(session, path) == "return"
     assert look_at(session, news_of(site)) == "news"
-    with pytest.raises(SealError, match="not sealed for this key"):
+    with pytest.raises(SealError, match="sealed for another key"):
         look_at(session, folder / "north.upload")
     for other, words in (
         (site.agreement_path, "is an agreement"),

@@ -85,8 +85,8 @@ def test_exported_files_predict_what_predict_does(walked, agreed):
 def test_the_reference_promises_what_programs_get_of_commands_and_of_no_others(walked, agreed):
     told = {each["command"] for each in (*walked.answers, *agreed.answers)} | {"forget"}
     titles = [title for title, *_ in promised()]
-    # send has two, sign and approve one; go is typed in tests/transport, key revoke in tests/cli
-    assert len(told) == len(titles) - 3
+    # send has two, sign and approve one; go, key revoke and demo are typed in other tests
+    assert len(told) == len(titles) - 4
 
 
 def test_after_the_end_of_retention_nobody_is_added_or_removed(world):
