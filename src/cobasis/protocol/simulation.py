@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, get_overloads, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from cobasis.models import Estimator, ModelName, Task
     from cobasis.protocol.dp_terms import DPTerms
     from cobasis.protocol.round import Round, Rows, SumsRound
+    from cobasis.protocol.sums_terms import Release
 
 
 @overload
@@ -26,23 +26,23 @@ def simulate(
     rows: Rows,
     *,
     rng: np.random.Generator,
-    n_components: int | None = None,
-    task: Task = "classification",
-    n_clusters: int | None = None,
-    release: Literal["rows"] = "rows",
-    maps: Sequence[Columns | RandomFourier | Mixed] | None = None,
-    aligner: AlignerName | Aligner = "odc",
-    anchor: AnchorKind = "isometric",
-    n_anchor_rows: int | None = None,
-    basis: BasisName = "svd",
-    model: ModelName | Estimator | None = None,
-    features: Iterable[Feature] | None = None,
-    outcome: Outcome | None = None,
-    public_rows: npt.ArrayLike | None = None,
-    span_condition: SpanCondition | None = None,
-    exclude: Iterable[str] = (),
-    allow_row_carrying: bool = False,
-    dp: DPTerms | None = None,
+    n_components: int | None = ...,
+    task: Task = ...,
+    n_clusters: int | None = ...,
+    release: Literal["rows"] = ...,
+    maps: Sequence[Columns | RandomFourier | Mixed] | None = ...,
+    aligner: AlignerName | Aligner = ...,
+    anchor: AnchorKind = ...,
+    n_anchor_rows: int | None = ...,
+    basis: BasisName = ...,
+    model: ModelName | Estimator | None = ...,
+    features: Iterable[Feature] | None = ...,
+    outcome: Outcome | None = ...,
+    public_rows: npt.ArrayLike | None = ...,
+    span_condition: SpanCondition | None = ...,
+    exclude: Iterable[str] = ...,
+    allow_row_carrying: bool = ...,
+    dp: DPTerms | None = ...,
 ) -> Round: ...
 @overload
 def simulate(
@@ -56,7 +56,28 @@ def simulate(
     features: Iterable[Feature] | None = ...,
     outcome: Outcome | None = ...,
 ) -> SumsRound: ...
-def simulate(rows: Rows, **given: Any) -> Round | SumsRound:
+def simulate(
+    rows: Rows,
+    *,
+    rng: np.random.Generator,
+    n_components: int | None = None,
+    task: Task = "classification",
+    n_clusters: int | None = None,
+    release: Release = "rows",
+    maps: Sequence[Columns | RandomFourier | Mixed] | None = None,
+    aligner: AlignerName | Aligner = "odc",
+    anchor: AnchorKind = "isometric",
+    n_anchor_rows: int | None = None,
+    basis: BasisName = "svd",
+    model: ModelName | Estimator | None = None,
+    features: Iterable[Feature] | None = None,
+    outcome: Outcome | None = None,
+    public_rows: npt.ArrayLike | None = None,
+    span_condition: SpanCondition | None = None,
+    exclude: Iterable[str] = (),
+    allow_row_carrying: bool = False,
+    dp: DPTerms | None = None,
+) -> Round | SumsRound:
     """Run a whole round in one process, with the real messages and secrets from a seed.
 
     Parameters
@@ -142,15 +163,10 @@ def simulate(rows: Rows, **given: Any) -> Round | SumsRound:
     >>> min(done.score(table, label).values()) > 0.8
     True
     """
+    given = dict(locals())
     from cobasis.protocol import seeded_round  # noqa: PLC0415 -- all of it, on its first use
 
-    asked = signature(simulate).bind(rows, **given)
-    asked.apply_defaults()
-    if asked.arguments["release"] == "sums":
-        return seeded_round.round_of_sums(**asked.arguments)
-    made, told = seeded_round.round_of(**asked.arguments)
+    if release == "sums":
+        return seeded_round.round_of_sums(**given)
+    made, told = seeded_round.round_of(**given)
     return made.run(rows, **told)
-
-
-# what may be asked for, and by default, stands once: in the first overload
-simulate.__signature__ = signature(get_overloads(simulate)[0])  # type: ignore[attr-defined]
