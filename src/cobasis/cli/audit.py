@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -66,9 +66,10 @@ def audit(
         shown = render_audit(whole, session.agreement, given=approvals(agreement, session.name))
         write_whole(pages[0], shown.encode())
     wrote = (f"Wrote {page}" for page in pages)
-    told = {"report_sha256": found.record["report"], "report_path": kept, "pages": pages}
+    told: dict[str, Any] = {word: found.told[word] for word in _AUDIT}
+    told |= {"report_sha256": found.record["report"], "report_path": kept, "pages": pages}
     lines = [*audit_in_words(found.report), *wrote, f"Kept as {kept}"]
-    owner.say(lines, **about(session, command="audit"), **found.told, **told)
+    owner.say(lines, **about(session, command="audit"), **told)
     if opens:
         show(owner, agreement, pages[1] if pages else kept)
 
@@ -94,6 +95,13 @@ def plan(
     notes = [line for each in found.told for line in wrapped(each, lead="- ")]
     said = [*_priced(found, task=terms.task), *notes]
     screen.say(said, command="plan", round=terms.round_id, metric=metric, **told)
+
+
+_AUDIT = (
+    *("policy", "verdict", "verdict_words", "sentences"),
+    *("blocked", "to_sign", "findings", "effects", "untested"),
+)
+"""What programs get of an audit."""
 
 
 def _priced(found: Priced, *, task: str) -> Iterator[str]:
