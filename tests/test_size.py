@@ -19,10 +19,10 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (1_890, 1_150, 15),
+    "algorithms": (1_900, 1_160, 15),
     "analyst_side": (2_190, 1_780, 12),
     "bundle": (1_870, 1_420, 11),
-    "cli": (4_130, 3_350, 24),
+    "cli": (4_140, 3_350, 24),
     "cobasis": (650, 320, 6),
     "disk": (520, 350, 5),
     "estimators": (810, 450, 4),
@@ -32,7 +32,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (2_990, 2_150, 15),
     "party_side": (4_080, 3_300, 17),
     "privacy": (1_830, 1_090, 15),
-    "protocol": (7_230, 4_980, 31),
+    "protocol": (7_240, 5_000, 31),
     "report": (760, 610, 6),
     "statistics": (1_870, 1_420, 10),
     "tables": (800, 640, 4),
