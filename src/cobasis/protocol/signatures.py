@@ -147,6 +147,8 @@ def check_signature(agreement: Agreement, signature: Signature) -> None:
         name, digest = signature.name, agreement.digest().hex()
         kind = ForeignBundleError if flaw == _OTHER_VERSION else SignatureError
         ask = "Ask" if flaw == _STRANGER else f"Send '{name}' the agreement as it is now, and ask"
+        if flaw == _OTHER_VERSION:
+            ask = f"One for another round is received there. For this one: {ask}"
         raise kind(
             f"what came as the signature of '{name}' in round '{agreement.round_id}' is none: "
             f"{flaw}. It is of a text {signature.agreement[:16]}, and this one is {digest[:16]}. "
