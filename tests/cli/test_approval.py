@@ -66,17 +66,19 @@ def audited(officers):
 
 
 def test_an_officers_stolen_key_stops_the_round_until_its_party_is_out(audited):
+    audited(APPROVE, by="officer")
+    audited(SEND)
     audited.send("east", "south")
+    UPLOAD.rename("later")
     audited("receive icu.toml inbox", by="lab")
     for by in ("south", "lab"):
         audited("key revoke icu.toml officer --yes", by=by)
     for line, by in (("run icu.toml", "lab"), (f"{SEND} --signed-by Dr", "north")):
-        told = "the key of 'officer'", "run --without north, and", "[CB315]"
-        audited.refused(line, *told, by=by)
+        audited.refused(line, "[CB315]", "'officer'", "run --without north, and", by=by)
     assert audited.json("status icu.toml", by="south")["revoked"] == ["officer"]
     audited("run icu.toml --without north", by="lab")
-    audited.accept("south")
-    assert audited.json("status icu.toml", by="south")["revoked"] == []
+    assert "[CB315]" in audited("receive icu.toml later", by="lab", code=3).stdout
+    assert audited.json("status icu.toml", by="lab")["revoked"] == []
 
 
 def test_an_audit_that_no_officer_can_approve_is_refused_and_nothing_is_written(audited):
@@ -124,8 +126,7 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     with monkeypatch.context() as patch:
         patch.setattr(approval, "_worse", lambda *_: ["P1"])
         refused("CB513", "worse than the approved one: P1")
-    copy = OFFICER.with_name("icu.north.upload.copy.approval")
-    copy.write_text(OFFICER.read_text())
+    OFFICER.with_name("icu.north.upload.copy.approval").write_text(OFFICER.read_text())
     said = ("What another officer approved still may", "and sends nothing")
     audited("audit icu.toml north.csv -o other.html")  # whichever audit is at hand
     audited(f"{APPROVE} --withdraw".replace("audit.json", "other.json"), by="officer")

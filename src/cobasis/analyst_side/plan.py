@@ -9,6 +9,7 @@ from cobasis.bundle.transcript import Fact
 from cobasis.errors import StepError, WaitingError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange
+from cobasis.protocol.news import stopped_by
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.sums_terms import least_difference, may_leave_out, terms_of
 from cobasis.protocol.vertical import complete
@@ -110,7 +111,8 @@ def lost_replies(session: AnalystSession) -> list[str]:
     last = session.exchanges[len(history.ended) - 1]
     made: Iterable[str] = () if history.outcome is None else history.outcome.uploads
     if history.contributors:  # a span is for those, too, who sent no proposal and may still come
-        gone = {*history.removed, *history.revoked}
+        stolen = stopped_by(history.revoked.values(), session.agreement, out=history.removed)
+        gone = {*history.removed, *(party for _, party in stolen)}
         made = [name for name in session.enrolled if name not in gone]
     return [name for name in made if not session.reply(name, last).exists()]
 

@@ -270,5 +270,5 @@ def _refuse_removed(session: AnalystSession, party: str) -> None:
             f"what party '{party}' sent was removed from this round, and is not taken again. For "
             "it to come back, agree on a new round."
         )
-    if party in session.history.revoked:  # also where the others go on without it
-        session.refuse_revoked(out={*session.history.revoked} - {party})
+    # also where the others go on without it
+    session.refuse_revoked(out={*signers(session.agreement)} - {party})

@@ -167,10 +167,11 @@ class PartySession(Hidden):
         closes, may = agreement.closes, may_leave_out(agreement, attempt=news.attempt)
         if closes is None or now() < closes or not may:
             raise StepError(
-                f"'{news.analyst}' begins sums again without {', '.join(news.without) or 'nobody'},"
-                " and the agreement allows that behind its deadline alone, with least_rows of 20 "
-                "for each feature or with noise and a lifetime_epsilon that it does not exceed. "
-                "Nothing is made. Ask why, and for a new round."
+                f"'{news.analyst}' begins sums again (left out: "
+                f"{', '.join(news.without) or 'nobody'}), and the agreement allows that behind its "
+                "deadline alone, with least_rows of 20 for each feature or with noise and a "
+                "lifetime_epsilon that it does not exceed. Nothing is made. Ask why, and for "
+                "a new round."
             )
         if self.name in news.without:
             raise StepError(
@@ -247,7 +248,7 @@ def forget(session: PartySession) -> str:
     """Destroy what the vault has of a round: the consortium secret, the common span, the return.
 
     The basis and the history of uploads stay: a later round on the same rows needs them. So do
-    files that were exported, and the sealed files that were sent or came.
+    files that were exported, and sealed files outside the home folder.
     """
     with session.alone():
         # First the line: after a kill in between the secret is still there, and typing the command

@@ -41,9 +41,10 @@ class MaskKey(SecretKey):
         salt: bytes,
         occasion: tuple[str | int, ...],
     ) -> Words:
-        """Hide a party's sums; masks of another salt or occasion are others.
+        """Hide a party's sums; another salt or occasion gives other masks.
 
-        `keys` are all participants' public keys in the order that all agreed on, one's own too.
+        `occasion` is round, exchange and attempt; `keys` are all participants' public keys in the
+        order that all agreed on, one's own too.
         """
         if keys.get(name) != self.public:
             raise StepError(

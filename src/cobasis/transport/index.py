@@ -1,7 +1,7 @@
 """What the web half knows without listing folders: an SQLite index of rounds and of uploads.
 
-Files are the truth. A row stands before its file does, and is believed where the file is there: so
-what a crash has left too much is passed over, and what is missing is noted when it is begun again.
+Files are the truth. A row is written once its file is there, and believed where that still is: a
+row without a file is passed over, and a file without a row gets one when it is begun again.
 The worker, perhaps on another host, never opens the index.
 """
 
@@ -111,10 +111,15 @@ class Index:
             return State(n_bytes=n_bytes, length=n_bytes, whole=True, verdict=verdict)
         return None
 
+    def settled(self, sent: Sent) -> State | None:
+        """Return a file's state; of a whole one once its name is on the disk."""
+        if (state := self.state(sent)) and state.whole:
+            # whoever gave it its name may have died before this
+            settle_names(sent.place().parent)
+        return state
+
     def begin(self, sent: Sent, *, length: int) -> State:
-        if found := self.state(sent):
-            if found.whole:  # whoever gave it its name may have died before this
-                settle_names(sent.place().parent)
+        if found := self.settled(sent):
             return found
         if (n_open := self._count(sent)) >= MOST_OPEN:
             raise RequestError(
@@ -124,8 +129,9 @@ class Index:
             )
         make_folder(sent.place().parent)
         require_room(sent.inbox, length, what="this file")
-        self._note(sent.place(), length)
         with self._locked(sent, length) as file:
+            # not before: another request of this party deletes rows without a file
+            self._note(sent.place(), length)
             return State(n_bytes=file.n_bytes, length=length, whole=False)
 
     def _count(self, sent: Sent) -> int:
@@ -142,7 +148,7 @@ class Index:
         return n_open
 
     def known(self, sent: Sent) -> State:
-        if state := self.state(sent):
+        if state := self.settled(sent):
             return state
         raise RequestError("no such file was begun. Begin it.", status=404)
 

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from cobasis.bundle.agreement_file import line_in
-from cobasis.disk.whole import make_folder, read_whole, write_whole
+from cobasis.disk.whole import make_folder, read_whole, settle_names, write_whole
 from cobasis.errors import CobasisError, RequestError, SignatureError
 from cobasis.protocol.agreement import Digest, Moment, moment_of
 from cobasis.protocol.enrolment import OneLine
@@ -90,6 +90,7 @@ class Mailbox:
         place = self.place(address, slot)
         if place.exists():
             if read_whole(place) == data:
+                settle_names(self._mail)  # whoever gave it its name may have died before that
                 return
             raise RequestError(f"this invitation's {slot} is there, and is another.", status=409)
         make_folder(self._mail)

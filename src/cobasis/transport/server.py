@@ -1,7 +1,7 @@
 """The server: takes sealed files and gives them out, and can open none of them.
 
-It has no key. Whom it serves it knows from agreements, whose enrolled keys sign each request; what
-it says of files it reads off their names (`cobasis.transport.inbox`).
+It has no key but its certificate's. Whom it serves it knows from agreements, whose enrolled keys
+sign each request; what it says of files, from their names, their sizes and the worker's verdicts.
 """
 
 import asyncio
@@ -177,9 +177,10 @@ class Server:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _visit(self, request: Request) -> tuple[Served, Sent, str]:
-        """Return which round is asked about, whose file, and how; one answer for all who may not.
+        """Return which round is asked about, whose file, and by which method; or refuse.
 
-        The method is as a proxy that blocks PATCH was told to say it.
+        Whether there is no such round, or a stranger asks, is answered alike. A method that a proxy
+        blocks is told by the client in a field.
         """
         served = self._index.round(request.path_params["round"])
         if served is None:
