@@ -103,6 +103,7 @@ class StreamedTable(LabelledRows):
                 yield from made
                 done += height
                 self._report(step, done, n_rows)
+        self.source.refuse_changed()
 
     def plain_rows(self) -> Iterator[bytes]:
         """Yield what each row says, by column name: words, and numbers at six digits, unscaled.
@@ -125,6 +126,7 @@ class StreamedTable(LabelledRows):
             for row, cells in enumerate(zip(*told, strict=True) if told else [()] * frame.height):
                 yield data[row * width : (row + 1) * width] + "\0".join(cells).encode()
             self._report("comparing rows with earlier uploads", first + frame.height, self._n_rows)
+        self.source.refuse_changed()
 
     def identifiers(self) -> pl.Series | None:
         """Return whose each row is; None where the agreement has no column of identifiers."""
