@@ -15,7 +15,5 @@ def test_attackers_bring_back_what_the_eye_does_not_see(monkeypatch):
         for title, each in digits.items()
         if each.shape == original.shape
     }
-    rebuilt = [each for title, each in alike.items() if title.startswith("Rebuilt")]
-    noisy = [each for title, each in alike.items() if "no guarantee" in title]
-    assert [0.8 < each < 0.9999 for each in rebuilt] == [True] * 3
-    assert [each < 0.7 for each in noisy] == [True] * 3
+    assert [0.8 < x < 0.9999 for title, x in alike.items() if "Rebuilt" in title] == [True] * 3
+    assert [x < 0.7 for title, x in alike.items() if "no guarantee" in title] == [True] * 3

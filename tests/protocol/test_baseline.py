@@ -9,11 +9,13 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
 from cobasis import CategoryFeature, NumericFeature, SumsTerms
-from cobasis.errors import AgreementError, FeatureError, MessageError
+from cobasis.errors import AgreementError, FeatureError, LabelError, MessageError
 from cobasis.features.encoder import encode
+from cobasis.features.outcome import Outcome
 from cobasis.privacy.aggregate import TABLE
 from cobasis.protocol.baseline import BaselineTable, TableLayout, table_of
 from cobasis.protocol.sums_terms import table_layout
+from cobasis.report.table import rows_of, write_table
 from protocol.summed import NAMES, agree, party, summing
 
 AGE = NumericFeature(name="age", centre=64.0, scale=46.0, low=18.0, high=110.0)
@@ -28,6 +30,8 @@ TERMS = SumsTerms(n_bins=8, most_rows=90, most_rows_in_all=200)
 FIELDS = {"features": FEATURES, "task": "table", "sums": TERMS}
 WHOLE = agree(**FIELDS)
 GROUPED = WHOLE.model_copy(update={"label": "died", "classes": ("no", "yes")})
+WEIGHTS = {"outcome": Outcome(weight="w"), "sums": TERMS.model_copy(update={"most_weight": 9.0})}
+WEIGHED = GROUPED.model_copy(update=WEIGHTS)
 
 
 def people(name, *, n_rows=60):
@@ -45,25 +49,27 @@ def people(name, *, n_rows=60):
     )
 
 
-def deaths(name, *, n_rows=60):
-    return np.random.default_rng(7 + NAMES.index(name)).choice(["no", "yes"], n_rows)
+def labelled(name, *, n_rows=60):
+    """A third of the rows weighs nothing."""
+    rng = np.random.default_rng(7 + NAMES.index(name))
+    died, weights = rng.choice(["no", "yes"], n_rows), rng.uniform(-4, 9, n_rows).clip(0)
+    return people(name).with_columns(died=died, w=weights)
 
 
 def counted(agreement, *change):
     """The analyst with everybody's masked sums, of rows in which a column is changed before."""
-    rows = {}
+    rows, columns = {}, ["died", "w"] if agreement.outcome else "died"
     for name in NAMES:
-        table = people(name).with_columns(died=deaths(name)).with_columns(change)
-        rows[name] = table.drop("died"), table["died"].to_numpy() if agreement.label else None
+        table = labelled(name).with_columns(change)
+        rows[name] = table.drop("died", "w"), table[columns] if agreement.label else None
     return summing(agreement, rows)
 
 
-@pytest.mark.parametrize("agreement", [WHOLE, GROUPED], ids=["all", "by label"])
+@pytest.mark.parametrize("agreement", [WHOLE, GROUPED, WEIGHED], ids=["all", "by label", "weighed"])
 def test_a_table_is_that_of_the_pooled_rows(agreement):
     found = counted(agreement).count()
-    pooled = pl.concat([people(name) for name in NAMES])
-    labels = np.concatenate([deaths(name) for name in NAMES])
-    wanted = {"all": pooled} | {each: pooled.filter(labels == each) for each in agreement.classes}
+    pooled = pl.concat(map(labelled, NAMES))
+    wanted = {"all": pooled} | {each: pooled.filter(died=each) for each in agreement.classes}
     assert found.groups == tuple(wanted)
     assert found.n_rows == tuple(map(len, wanted.values()))
     ages, lactates, sexes, wards = found.columns
@@ -80,20 +86,37 @@ def test_a_table_is_that_of_the_pooled_rows(agreement):
             assert abs(summary.quantile(0.5, group=place) - np.median(known)) <= (high - low) / 8
         female = rows.filter(pl.col("sex") == "female").height
         assert sexes.counts[place] == (female, len(rows) - female)
-        told = [rows.filter(pl.col("ward") == word).height for word in ("icu", "other", "hall", "")]
-        assert list(wards.counts[place]) == told
+        told = [(rows["ward"] == word).to_numpy() for word in ("icu", "other", "hall", "")]
+        assert list(wards.counts[place]) == np.sum(told, axis=1).tolist()
+        if not agreement.outcome:
+            continue
+        w, men = rows["w"].to_numpy(), rows["sex"] == "male"
+        assert found.effective_rows[place] == pytest.approx(w.sum() ** 2 / (w @ w))
+        for summary in (ages, lactates):
+            known = rows.drop_nulls(summary.feature.name)
+            mean = np.average(known[summary.feature.name], weights=known["w"])
+            assert summary.by_weight.means[place] == pytest.approx((mean,), rel=1e-9)
+        for summary, some in ((sexes, [~men, men]), (wards, told)):
+            shares = [np.average(each, weights=w) for each in some]
+            assert summary.by_weight.means[place] == pytest.approx(shares)
     assert BaselineTable.read(found.model_dump_json().encode()) == found
 
 
-def test_differences_of_groups_are_in_standard_deviations():
-    found = counted(GROUPED).count()
+def test_differences_of_groups_are_in_standard_deviations_of_rows_that_count_once(tmp_path):
+    found = counted(WEIGHED).count()
     age, _, sex, ward = found.columns
     (_, no, yes), (_, one, two) = age.means, age.deviations
-    assert age.difference == pytest.approx(abs(no - yes) / ((one**2 + two**2) / 2) ** 0.5)
+    spread = ((one**2 + two**2) / 2) ** 0.5
+    assert age.difference == pytest.approx(abs(no - yes) / spread)
+    _, (no,), (yes,) = age.by_weight.means
+    assert age.by_weight.difference == pytest.approx(abs(no - yes) / spread)
     share_no, share_yes = (sex.counts[at][1] / found.n_rows[at] for at in (1, 2))
     spread = (share_no * (1 - share_no) + share_yes * (1 - share_yes)) / 2
     assert sex.difference == pytest.approx(abs(share_no - share_yes) / spread**0.5)
-    assert ward.difference > 0
+    assert min(ward.difference, ward.by_weight.difference, sex.by_weight.difference) > 0
+    assert "Love plot" in write_table(found, tmp_path).read_text("utf-8")
+    apart = ["  mean by weight", f"{age.by_weight.difference:.2f}"]
+    assert apart in [[line[0], line[-1]] for line in rows_of(found)]
     assert all(each.difference is None for each in counted(WHOLE).count().columns)
 
 
@@ -141,23 +164,30 @@ WRONG = {
     "a word below zero": (22, -181 << 40),
     "half a person in a bin": (3, 1 << 39),
     "more people in a column than rows": (3, 181 << 40),
+    "more weight than rows": (26, 181 << 40),
+    "more squares than weight": (27, 181 << 40),
+    "values beyond their weight": (29, -181 << 40),
+    "weight below zero in a level": (33, -181 << 40),
 }
 
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_a_total_that_no_rows_have_is_void(kind):
-    place, change = WRONG[kind]
-    words = counted(WHOLE).total.copy()
-    table_of(words, WHOLE, layout=table_layout(WHOLE))
+    agreement, (place, change) = WEIGHED if "weight" in kind else WHOLE, WRONG[kind]
+    words, layout = counted(agreement).total.copy(), table_layout(agreement)
+    table_of(words, agreement, layout=layout)
     words[place] += change
     with pytest.raises(MessageError, match="what no rows have"):
-        table_of(words, WHOLE, layout=table_layout(WHOLE))
+        table_of(words, agreement, layout=layout)
 
 
 def test_numbers_out_of_range_are_refused_and_small_cells_counted():
     wrong, (north, again) = people("north"), (party("north", WHOLE) for _ in range(2))
     with pytest.raises(FeatureError, match="'lactate' has values outside"):  # nor is it a blank
         north.prepare(wrong.with_columns(lactate=pl.lit(-29.0)), None)
+    heavy = labelled("north").select("died", w=9.1)
+    with pytest.raises(LabelError, match=r"60 row.* have a weight above the agreed 9\b"):
+        party("north", WEIGHED).prepare(wrong, heavy)
     again.prepare(wrong, None)
     assert again.small_cells == sum(
         0 < count < 5
@@ -175,6 +205,8 @@ CONTRADICTIONS = {
     "no range": ({"features": (NumericFeature(name="age"),)}, "has no range"),
     "a spline": ({"features": (SPLINE,)}, "counts columns as they are, and not cr"),
     "a fill at an end": ({"features": (AT_AN_END,)}, "lies in its range"),
+    "no largest weight": ({"outcome": WEIGHTS["outcome"]}, "most_weight goes with outcome.weight"),
+    "no weight": ({"sums": WEIGHTS["sums"]}, "most_weight goes with outcome.weight"),
     "a label without classes": ({"label": "died"}, "at least two classes"),
 }
 

@@ -222,7 +222,10 @@ def _sums(agreement: Agreement, n_rows: int | None) -> Preview:
         groups = f", for each '{agreement.label}'" if agreement.label else ""
         what += f", of each column alone{groups}: numbers, their squares, how many lie in each of "
         what += f"{terms.n_bins} bins or have a word"
-        if of is not None:
+        if of is not None and of.weight:
+            few += ", and so does a weight far above all others"
+            what += f"; and without squares and bins once more, each row times its '{of.weight}'"
+        if of is not None and of.grid:
             few += ", and so does a time at which few left"
             what += f"; with '{of.event}' and without, who left in each of {len(of.grid)} "
             what += f"intervals of '{of.time}'"

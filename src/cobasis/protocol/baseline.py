@@ -2,14 +2,11 @@
 
 A round of its own sums a few numbers of each row: a one; of a number its value and its square, on
 the agreed range, and a one in its bin; of a word a one at its level; of a time a one in its
-interval of an agreed grid, among events or among those lost. Nothing else of two columns together
-is summed.
-
-The total holds every interval, and parties and analyst see it. What is made of it, and published,
-shows intervals in which few left together with their neighbours only: in survival curves.
+interval of an agreed grid, among events or among those lost; where rows have weights the weight,
+its square, and its products with values and ones. Nothing else of two columns together is summed.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -17,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from cobasis.errors import FeatureError
+from cobasis.errors import FeatureError, LabelError
 from cobasis.features.contract import CategoryFeature, Column, NumericFeature, width_of
 from cobasis.features.maps import range_of
-from cobasis.features.outcome import VALUE, Outcome, Records, part_of
-from cobasis.linalg.arrays import Array, Integers, Matrix
+from cobasis.features.outcome import VALUE, Records, part_of
+from cobasis.linalg.arrays import Array, Integers, Mask, Matrix
+from cobasis.protocol.curves import Curves, curves_of
 from cobasis.protocol.totals import ROUNDING, AnyLayout, cut, n_small, require
-from cobasis.statistics.survival import LogRank, halved, log_rank, product_limit
 from cobasis.strict_json import IF_ANY, Strict
 
 if TYPE_CHECKING:
@@ -40,16 +37,27 @@ class TableLayout(AnyLayout):
     """Group by group, a one for each row and then column by column."""
 
     FORMAT = "cobasis/table/1"
-    LATER = ("grid", "features")
+    LATER = ("grid", "features", "most_weight")
     features: tuple[Column, ...]
     n_bins: int
     n_groups: int
     grid: tuple[float, ...] = ()  # where intervals of time end; none without curves
+    most_weight: float = 0.0  # that a row may have; 0 where rows have none
+
+    @property
+    def n_numbers(self) -> int:
+        return sum(isinstance(each, NumericFeature) for each in self.features)
+
+    @property
+    def n_counted(self) -> int:
+        """How many sums of a group take each row once; those by weight stand behind them."""
+        more = self.n_numbers * (self.n_bins + 1) + 2 * len(self.grid)
+        return 1 + width_of(self.features) + more
 
     @property
     def n_features(self) -> tuple[int, ...]:
-        numbers = sum(isinstance(each, NumericFeature) for each in self.features)
-        return (width_of(self.features) + numbers * (self.n_bins + 1) + 2 * len(self.grid),)
+        by_weight = 2 + width_of(self.features) + self.n_numbers if self.most_weight else 0
+        return (self.n_counted - 1 + by_weight,)
 
     @property
     def n_words(self) -> int:
@@ -59,28 +67,39 @@ class TableLayout(AnyLayout):
         """Return what masks are bound to; columns are in the agreement's digest."""
         return AnyLayout.digest(replace(self, features=()))
 
-    def parts(self, sums: Integers) -> Iterator[tuple[Column, Integers, Integers]]:
-        """Yield each column, its moments (of words none) and its cells, group by group."""
-        table, at = sums.reshape(self.n_groups, -1), 1
+    def parts(self, sums: Integers) -> Iterator[tuple[Column, Integers, Integers, Integers]]:
+        """Yield each column, its moments (of words none), cells and sums by weight, by group."""
+        table, at, weighed = sums.reshape(self.n_groups, -1), 1, self.n_counted + 2
         for each in self.features:
             cells = at + 2 * isinstance(each, NumericFeature)
             stop = cells + (self.n_bins if cells > at else width_of([each]))
-            yield each, table[:, at:cells], table[:, cells:stop]
-            at = stop
+            last = weighed + (2 if cells > at else width_of([each]))
+            yield each, table[:, at:cells], table[:, cells:stop], table[:, weighed:last]
+            at, weighed = stop, last
+
+    def weights(self, sums: Integers) -> Integers:
+        """Return the sums of weights and of their squares, by groups x 2; x 0 without weights."""
+        return sums.reshape(self.n_groups, -1)[:, self.n_counted : self.n_counted + 2]
 
     def leavers(self, sums: Integers) -> Integers:
         """Return counts of events and of those lost, by groups x 2 x intervals."""
         size = len(self.grid)
-        found = sums.reshape(self.n_groups, -1)[:, 1 + self.n_features[0] - 2 * size :]
+        found = sums.reshape(self.n_groups, -1)[:, self.n_counted - 2 * size : self.n_counted]
         return found.reshape(self.n_groups, 2, size) >> self.bits
 
     def added(self, rows: Matrix, labels: Records) -> Integers:
-        parts, at = [np.ones((len(rows), 1))], 0
+        parts, at = [ones := np.ones((len(rows), 1))], 0
+        share = self._shares(labels)[:, None]
+        by_weight = [ones, share]
         for each in self.features:
             some = rows[:, at : at + width_of([each])]
             at += some.shape[1]
             if isinstance(each, NumericFeature):
                 some = _summands(some, each, n_bins=self.n_bins)
+                known = some[:, 2:].sum(axis=1)
+                by_weight.append(np.column_stack([known, some[:, 0]]))
+            else:
+                by_weight.append(some)
             parts.append(some)
         time, event, size = part_of(labels, "time"), part_of(labels, "event"), len(self.grid)
         if time is not None and event is not None:
@@ -88,12 +107,25 @@ class TableLayout(AnyLayout):
             place = np.searchsorted(self.grid, time, side="left")
             left = np.where(place < size, place + size * (event == 0), 2 * size)
             parts.append(np.eye(2 * size + 1)[left, :-1])  # among events, or among those lost
+        parts += [share * each for each in by_weight] if self.most_weight else []
         whole = cut(np.hstack(parts), bits=self.bits).astype(np.int64)
         groups = labels if labels.dtype.names is None else labels[VALUE]
         return np.concatenate([whole[groups == at].sum(axis=0) for at in range(self.n_groups)])
 
+    def _shares(self, labels: Records) -> Array:
+        """Return rows' weights as shares of the largest that is agreed; ones without weights."""
+        weights = part_of(labels, "weight")
+        if weights is None or not self.most_weight:
+            return np.ones(len(labels))
+        if (beyond := weights > self.most_weight).any():
+            raise LabelError(
+                f"{beyond.sum():,} row(s) have a weight above the agreed {self.most_weight:g}, so "
+                "sums would have no bound. Correct them, or agree on a larger most_weight."
+            )
+        return np.asarray(weights / self.most_weight)
+
     def small_cells(self, sums: Integers) -> int:
-        cells = np.hstack([each for *_, each in self.parts(sums)]) >> self.bits
+        cells = np.hstack([each for _, _, each, _ in self.parts(sums)]) >> self.bits
         left = self.leavers(sums).sum(axis=1)  # in each interval, by groups
         return n_small(np.hstack([cells, left]))
 
@@ -116,6 +148,13 @@ def _summands(column: Matrix, each: NumericFeature, *, n_bins: int) -> Matrix:
     return np.column_stack([placed, placed**2, np.eye(n_bins)[bins] * ~blank[:, None]])
 
 
+class ByWeight(Strict):
+    """A number's mean, or the shares of a word's levels, where rows count by their weights."""
+
+    means: tuple[Figures, ...]  # group by group
+    difference: float | None  # in the standard deviations of rows that count once
+
+
 class NumberSummary(Strict):
     feature: NumericFeature
     blanks: tuple[int, ...]
@@ -123,6 +162,7 @@ class NumberSummary(Strict):
     deviations: Figures  # of a sample
     bins: tuple[tuple[int, ...], ...]  # of one width, from low to high
     difference: float | None  # the largest of two groups, in standard deviations
+    by_weight: Annotated[ByWeight | None, IF_ANY] = None
 
     def quantile(self, share: float, *, group: int = 0) -> float | None:
         """Return about where a share of the values lies below, straight within a bin."""
@@ -137,40 +177,7 @@ class WordSummary(Strict):
     feature: CategoryFeature
     counts: tuple[tuple[int, ...], ...]  # of each level, in their order
     difference: float | None
-
-
-class MeanTime(Strict):
-    """The mean time without event up to one; None where nobody was followed so long."""
-
-    until: float
-    mean: float | None
-    error: float | None
-
-
-class GroupCurve(Strict):
-    """A group's counts and Kaplan-Meier curve at each time, with intervals of 95 %."""
-
-    at_risk: tuple[int, ...]  # before the rows leave that are counted at the time
-    events: tuple[int, ...]
-    censored: tuple[int, ...]
-    shares: tuple[float | None, ...]  # without event; None where nobody is at risk any more
-    low: tuple[float | None, ...]  # None also where everybody or nobody is without event
-    high: tuple[float | None, ...]
-    median: float | None
-    median_low: float | None
-    median_high: float | None
-    means: tuple[MeanTime, ...]
-
-
-class Curves(Strict):
-    """Curves of all rows and of each group, at the times of the grid that may be shown."""
-
-    time: str  # the columns
-    event: str
-    fewest_leavers: int
-    times: tuple[float, ...]  # none where too few left in some group at all
-    groups: tuple[GroupCurve, ...]
-    log_rank: LogRank | None
+    by_weight: Annotated[ByWeight | None, IF_ANY] = None
 
 
 Summary = NumberSummary | WordSummary
@@ -186,6 +193,9 @@ class BaselineTable(Strict):
     n_rows: tuple[int, ...]
     columns: Annotated[tuple[Summary, ...], Field(min_length=1)]
     survival: Annotated[Curves | None, IF_ANY] = None
+    weight: Annotated[str, IF_ANY] = ""  # the column of weights
+    # so many rows of one weight are as sure as those of the group
+    effective_rows: Annotated[Figures, IF_ANY] = ()
 
 
 def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) -> BaselineTable:
@@ -195,23 +205,46 @@ def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) ->
     whole, unit = replace(layout, n_groups=len(sums)), 1 << layout.bits
     counts = sums[:, 0] // unit
     good = not (sums[:, 0] % unit).any() and 0 < counts[0] <= layout.most_rows
-    for _, moments, cells in whole.parts(sums):
+    for _, moments, cells, _ in whole.parts(sums):
         good = good and _fits(moments, cells, counts=counts, unit=unit)
-    left = sums[:, sums.shape[1] - 2 * len(layout.grid) :]
+    left = sums[:, layout.n_counted - 2 * len(layout.grid) : layout.n_counted]
     require(good and _fits(left[:, :0], left, counts=counts, unit=unit))
+    require(not layout.most_weight or _weighs(sums, whole, most=counts * unit))
+    weights, outcome = whole.weights(sums) / unit, agreement.outcome
     return BaselineTable(
         round_id=agreement.round_id,
         agreement=agreement.digest().hex(),
         groups=("all", *(map(str, agreement.classes) if layout.n_groups > 1 else ())),
         n_rows=tuple(counts.tolist()),
         columns=tuple(
-            _number(each, moments / unit, bins=cells // unit, counts=counts)
+            _number(each, moments / unit, bins=cells // unit, counts=counts, by_weight=more / unit)
             if isinstance(each, NumericFeature)
-            else _words(each, cells // unit, counts=counts)
-            for each, moments, cells in whole.parts(sums)
+            else _words(
+                each,
+                cells // unit,
+                counts=counts,
+                by_weight=more / unit,
+                weights=weights[:, :1].ravel(),
+            )
+            for each, moments, cells, more in whole.parts(sums)
         ),
-        survival=curves_of(whole.leavers(sums), counts=counts, outcome=agreement.outcome),
+        survival=curves_of(whole.leavers(sums), counts=counts, outcome=outcome),
+        weight="" if outcome is None else outcome.weight,
+        effective_rows=tuple(
+            np.ma.divide(weights[:, 0] ** 2, weights[:, 1]).tolist() if weights.size else ()
+        ),
     )
+
+
+def _weighs(sums: Integers, layout: TableLayout, *, most: Integers) -> bool:
+    """Tell whether weights of at most 1, times numbers from -1 to 1, can add up to this."""
+    whole, squares = layout.weights(sums).T
+    good = bool(((squares >= 0) & (squares <= whole) & (whole <= most)).all())
+    for each, *_, more in layout.parts(sums):
+        number = isinstance(each, NumericFeature)
+        known, least = (more[:, 0], np.abs(more[:, 1])) if number else (more.sum(axis=1), -more.T)
+        good = good and bool((known <= whole).all() and (least <= (known if number else 0)).all())
+    return good
 
 
 def _fits(moments: Integers, cells: Integers, *, counts: Integers, unit: int) -> bool:
@@ -226,34 +259,69 @@ def _fits(moments: Integers, cells: Integers, *, counts: Integers, unit: int) ->
     return good and bool((values**2 <= rows * (squares + lost) * (1 + ROUNDING)).all())
 
 
-def _words(each: CategoryFeature, cells: Integers, *, counts: Integers) -> WordSummary:
+def _words(
+    each: CategoryFeature, cells: Integers, *, counts: Integers, by_weight: Matrix, weights: Matrix
+) -> WordSummary:
     if each.base is not None:  # has no column of its own
-        cells = np.insert(cells, each.code(each.base), counts - cells.sum(axis=1), axis=1)
-    shares = (cells / np.maximum(counts, 1)[:, None])[1:, 1:][counts[1:] > 0]
-    spreads = [np.diag(one) - np.outer(one, one) for one in shares]
+        place = each.code(each.base)
+        cells = np.insert(cells, place, counts - cells.sum(axis=1), axis=1)
+        if by_weight.size:
+            by_weight = np.insert(by_weight, place, weights - by_weight.sum(axis=1), axis=1)
+    shares, there = (cells / np.maximum(counts, 1)[:, None])[1:, 1:], counts[1:] > 0
+    spreads = np.array([np.diag(one) - np.outer(one, one) for one in shares])
     return WordSummary(
         feature=each,
         counts=tuple(map(tuple, cells.tolist())),
-        difference=_difference(shares, spreads),
+        difference=_difference(shares[there], spreads[there]),
+        by_weight=_by_weight(by_weight, weights, spreads=spreads, known=there, first=1),
     )
 
 
 def _number(
-    each: NumericFeature, moments: Matrix, *, bins: Integers, counts: Integers
+    each: NumericFeature, moments: Matrix, *, bins: Integers, counts: Integers, by_weight: Matrix
 ) -> NumberSummary:
     low, high = range_of(each)
     rows, half, (values, squares) = bins.sum(axis=1), (high - low) / 2, moments.T
-    means = values / np.maximum(rows, 1)
+    means, middle = values / np.maximum(rows, 1), (low + high) / 2
     spreads = np.maximum(squares - rows * means**2, 0.0) / np.maximum(rows - 1, 1)
     spreads[spreads < _CONSTANT**2] = 0.0  # of a constant, cutting leaves a little
-    known = np.column_stack([means, spreads])[1:][rows[1:] > 1, :, None, None]
+    several, matrices = rows[1:] > 1, spreads[1:, None, None]
     return NumberSummary(
         feature=each,
         blanks=tuple((counts - rows).tolist()),
-        means=tuple(np.ma.array(means * half + (low + high) / 2, mask=rows == 0).tolist()),
+        means=tuple(np.ma.array(means * half + middle, mask=rows == 0).tolist()),
         deviations=tuple(np.ma.array(np.sqrt(spreads) * half, mask=rows <= 1).tolist()),
         bins=tuple(map(tuple, bins.tolist())),
-        difference=_difference(known[:, 0, 0], known[:, 1]),
+        difference=_difference(means[1:, None][several], matrices[several]),
+        by_weight=_by_weight(
+            by_weight[:, 1:],
+            by_weight[:, :1].ravel(),
+            spreads=matrices,
+            known=several,
+            half=half,
+            middle=middle,
+        ),
+    )
+
+
+def _by_weight(
+    sums: Matrix,
+    weights: Matrix,
+    *,
+    spreads: Matrix,
+    known: Mask,
+    first: int = 0,
+    half: float = 1.0,
+    middle: float = 0.0,
+) -> ByWeight | None:
+    """Return weighted means, and how far they are apart from a first column on."""
+    if not sums.size:
+        return None
+    means = sums / np.where(weights > 0, weights, np.nan)[:, None]
+    known = known & (weights[1:] > 0)
+    return ByWeight(
+        means=tuple(map(tuple, np.ma.masked_invalid(means * half + middle).tolist())),
+        difference=_difference(means[1:, first:][known], spreads[known]),
     )
 
 
@@ -269,86 +337,3 @@ def _difference(means: Iterable[Matrix], spreads: Iterable[Matrix]) -> float | N
         if whole.any() and np.allclose(whole @ solved, apart, atol=1e-9):
             found.append(max(0.0, float(apart @ solved)) ** 0.5)
     return max(found, default=None)
-
-
-# ---------------------------------------------------------------- survival curves
-
-
-def curves_of(left: Integers, *, counts: Integers, outcome: Outcome | None) -> Curves | None:
-    """Return curves of events and of those lost (groups x 2 x intervals), and of each group's rows.
-
-    The first group is all others together. None where no curves are agreed on.
-    """
-    if outcome is None:
-        return None
-    ends = _ends(left.sum(axis=1), counts, few=outcome.fewest_leavers)
-    upto = np.concatenate([np.zeros_like(left[:, :, :1]), np.cumsum(left, axis=2)], axis=2)
-    events, censored = np.diff(upto[:, :, [0, *ends]]).swapaxes(0, 1)
-    at_risk = counts[:, None] - upto.sum(axis=1)[:, [0, *ends][: len(ends)]]
-    times = np.array([outcome.grid[end - 1] for end in ends])
-    compared = times[(at_risk > 0)[counts > 0].all(axis=0)]  # somebody of every group is followed
-    horizons = outcome.horizons or compared[-1:].tolist()
-    return Curves(
-        time=outcome.time,
-        event=outcome.event,
-        fewest_leavers=outcome.fewest_leavers,
-        times=tuple(times.tolist()),
-        groups=tuple(
-            _group(times, events=each, censored=lost, at_risk=there, horizons=horizons)
-            for each, lost, there in zip(events, censored, at_risk, strict=True)
-        ),
-        log_rank=log_rank(events=events[1:], at_risk=at_risk[1:]) if ends else None,
-    )
-
-
-def _ends(left: Integers, counts: Integers, *, few: int) -> list[int]:
-    """Return how many intervals lie before each time that may be shown.
-
-    Of each group nobody left between two of them, or at least a few did; behind the last nobody
-    stayed, or at least a few. All groups have the same times: of others, differences would show
-    the smaller intervals again.
-    """
-
-    def good(some: Integers) -> bool:
-        return bool(((some == 0) | (some >= few)).all())
-
-    ends = [0]
-    for end in range(1, left.shape[1] + 1):
-        if good(left[:, ends[-1] : end].sum(axis=1)):
-            ends.append(end)
-    # A curve ends where too few would be left, and not with one long interval of all of them: as
-    # times are rounded up, they would all seem to have stayed to its end.
-    while ends and not good(counts - left[:, : ends[-1]].sum(axis=1)):
-        ends.pop()
-    return ends[1:]
-
-
-def _group(
-    times: Array,
-    *,
-    events: Integers,
-    censored: Integers,
-    at_risk: Integers,
-    horizons: Sequence[float],
-) -> GroupCurve:
-    size = int(np.count_nonzero(at_risk))
-    curve = product_limit(times[:size], events=events[:size], at_risk=at_risk[:size])
-    low, high = curve.interval()
-    blank = [None] * (len(times) - size)
-    means = list[MeanTime]()
-    for until in horizons:  # told where somebody was followed so long, or nobody was left
-        known = size > 0 and (curve.times[-1] >= until or curve.shares[-1] == 0)
-        mean, error = curve.mean(until) if known else (None, None)
-        means.append(MeanTime(until=until, mean=mean, error=error))
-    return GroupCurve(
-        at_risk=tuple(at_risk.tolist()),
-        events=tuple(events.tolist()),
-        censored=tuple(censored.tolist()),
-        shares=(*curve.shares.tolist(), *blank),
-        low=(*(None if np.isnan(each) else float(each) for each in low), *blank),
-        high=(*(None if np.isnan(each) else float(each) for each in high), *blank),
-        median=halved(curve.times, curve.shares),
-        median_low=halved(curve.times, low),
-        median_high=halved(curve.times, high),
-        means=tuple(means),
-    )

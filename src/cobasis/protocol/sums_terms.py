@@ -73,6 +73,8 @@ class SumsTerms(Strict):
         Logistic, Poisson and Cox tables only: the most exchanges, each a step of Newton's method.
     most_exposure : float or None
         With an exposure only: the largest that a row may have.
+    most_weight : float or None
+        Baseline table with a weight only: the largest that a row may have.
 
     Notes
     -----
@@ -89,6 +91,7 @@ class SumsTerms(Strict):
     n_bins: Annotated[int | None, Field(ge=1, le=200), IF_ANY] = None
     steps: Annotated[int | None, Field(ge=1, le=MOST_STEPS), IF_ANY] = None
     most_exposure: Annotated[float | None, Field(gt=0, allow_inf_nan=False), IF_ANY] = None
+    most_weight: Annotated[float | None, Field(gt=0, allow_inf_nan=False), IF_ANY] = None
 
 
 def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[str]:
@@ -105,6 +108,7 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
     if not terms.least_rows <= terms.most_rows <= terms.most_rows_in_all:
         yield "least_rows <= most_rows <= most_rows_in_all does not hold"
     table, fitted = agreement.task == "table", agreement.tabular
+    yield from _weight_problems(agreement, terms)
     if terms.scores and (table or fitted or agreement.dp is not None or not agreement.holdout):
         yield "scores take holdout above 0, and neither [dp], task='table' nor coefficients"
     if terms.importance and not terms.scores:
@@ -115,6 +119,12 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
         yield from _table_problems(agreement)
     else:
         yield from (_newton_problems if fitted else _model_problems)(agreement, terms)
+
+
+def _weight_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
+    weight = "" if agreement.outcome is None else agreement.outcome.weight
+    if (agreement.task == "table" and bool(weight)) != (terms.most_weight is not None):
+        yield "most_weight goes with outcome.weight of task='table', and only with one"
 
 
 def _table_problems(agreement: "Agreement") -> Iterator[str]:
@@ -281,6 +291,7 @@ def table_layout(agreement: "Agreement") -> TableLayout:
         n_groups=len(agreement.classes) or 1,
         most_rows=terms.most_rows_in_all,
         grid=() if agreement.outcome is None else agreement.outcome.grid,
+        most_weight=terms.most_weight or 0.0,
     )
 
 

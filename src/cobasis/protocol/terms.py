@@ -203,7 +203,8 @@ FOR_TASKS = {
     **dict.fromkeys(("time", "fewest_leavers"), ("table",)),
     **dict.fromkeys(("event", "horizons"), ("survival", "effect", "table")),
     **dict.fromkeys(("entry", "stratum", "strata_by_party"), ("survival",)),
-    **dict.fromkeys(("weight", "errors", "compare_parties"), _REGRESSIONS),
+    **dict.fromkeys(("errors", "compare_parties"), _REGRESSIONS),
+    "weight": (*_REGRESSIONS, "table"),
     **dict.fromkeys(("treatment", "estimators", "trim", "caliper"), ("effect",)),
     "exposure": ("count",),
     "grid": ("survival", "table"),
@@ -270,8 +271,9 @@ def _outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterat
 
 
 def _curve_problems(outcome: Outcome) -> Iterator[str]:
-    if not (outcome.time and outcome.event and outcome.grid):
-        yield "task='table' takes time, event and grid of an [outcome] table, or no such table"
+    curves = [bool(each) for each in (outcome.time, outcome.event, outcome.grid)]
+    if any(curves) != all(curves) or not (all(curves) or outcome.weight):
+        yield "task='table' takes time, event and grid of an [outcome] table, weight, or no table"
     if outcome.horizons and outcome.horizons[-1] > max(outcome.grid, default=0.0):
         yield "outcome.horizons lie beyond the last time of grid, where nothing is counted"
 

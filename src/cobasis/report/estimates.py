@@ -12,9 +12,10 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFor
 
 from cobasis.algorithms.readable import Table
 from cobasis.features.encoder import EncodedColumn
+from cobasis.linalg.arrays import Matrix
 from cobasis.report.pages import as_csv, as_svg, empty, plain, template, write_files
 from cobasis.statistics.coefficients import CoefficientTable
-from cobasis.statistics.effect_table import ALIKE, Balance, Effect, EffectTable
+from cobasis.statistics.effect_table import ALIKE, Effect, EffectTable
 
 _OWN = ("name", "estimate", "standard_error", "statistic", "p", "low", "high")
 _RATIO = ("ratio", "ratio_low", "ratio_high")
@@ -43,7 +44,8 @@ def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
 
 def write_effects(table: EffectTable, folder: Path) -> Path:
     balance, tables = table.balance, [table.table(), table.balance.table()]
-    drawn: Drawn = {"love.svg": ("Balance before and after", "", love_plot(balance))}
+    plot = love_plot(balance.names, balance.standardised, words=balance.adjusted)
+    drawn: Drawn = {"love.svg": ("Balance before and after", "", plot)}
     if shares := table.shares:
         about = "At the agreed times, by Kaplan-Meier curves of weighted rows."
         drawn["survival.svg"] = ("Share without event", about, survival_plot(shares))
@@ -151,17 +153,17 @@ def _label(name: str) -> str:
     return plain(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}...")
 
 
-def love_plot(balance: Balance) -> Figure:
+def love_plot(names: Sequence[str], differences: Matrix, *, words: Sequence[str]) -> Figure:
     """Draw how far apart groups are in each column, before and after; the farthest first."""
-    apart = np.abs(balance.standardised)
+    apart = np.abs(differences)
     order = np.argsort(-apart[0], kind="stable")
     figure, axes = empty(width=5.6, height=1.1 + 0.27 * len(order))
     places = np.arange(len(order))
     axes.axvline(ALIKE, color=_GREY, linewidth=1, linestyle="--", zorder=0)
-    for line, word, (mark, colour) in zip(apart, balance.adjusted, _MARKS, strict=False):
+    for line, word, (mark, colour) in zip(apart, words, _MARKS, strict=False):
         how: Any = {"color": colour, "fillstyle": "none", "label": word, "clip_on": False}
         axes.plot(line[order], places, mark, **how)
-    axes.set_yticks(places, [_label(balance.names[at]) for at in order], fontsize=_SMALL)
+    axes.set_yticks(places, [_label(names[at]) for at in order], fontsize=_SMALL)
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_xlim(left=0.0)
     axes.grid(axis="y", color=_GREY, alpha=0.3, linewidth=0.6)

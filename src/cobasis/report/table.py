@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from cobasis.algorithms.readable import Table
-from cobasis.protocol.baseline import BaselineTable, Curves, NumberSummary
+from cobasis.protocol.baseline import BaselineTable, ByWeight, NumberSummary, Summary
+from cobasis.protocol.curves import Curves
 from cobasis.protocol.totals import n_small
+from cobasis.report.estimates import love_plot
 from cobasis.report.pages import as_csv, as_svg, empty, plain, template, write_files
 
 FILE = "table.json"
@@ -21,8 +23,11 @@ _SMALL, _MARKS = 0.0001, 5
 def rows_of(table: BaselineTable) -> Iterator[list[str]]:
     yield ["", *table.groups, "difference"]
     yield ["rows", *(f"{each:,}" for each in table.n_rows), ""]
+    if table.weight:
+        sure = (f"{each or 0:,.1f}" for each in table.effective_rows)
+        yield [f"effective rows by '{table.weight}'", *sure, ""]
     for each in table.columns:
-        apart = "" if each.difference is None else f"{each.difference:.2f}"
+        apart, weighed = _apart(each), each.by_weight
         if isinstance(each, NumberSummary):
             yield from _number(each, table.n_rows, apart=apart)
         else:
@@ -32,8 +37,18 @@ def rows_of(table: BaselineTable) -> Iterator[list[str]]:
                 name = _WORDS.get(level, level)
                 cells = map(_share, counts, table.n_rows)
                 yield [f"  {name}", *cells, ""]
+            if weighed is not None:
+                yield ["  by weight", *([""] * len(table.groups)), _apart(weighed)]
+                names = (_WORDS.get(level, level) for level in each.feature.levels)
+                for name, told in zip(names, zip(*weighed.means, strict=True), strict=True):
+                    shares = ("-" if one is None else f"{100 * one:.1f} %" for one in told)
+                    yield [f"    {name}", *shares, ""]
     if table.survival is not None:
         yield from _curves(table.survival)
+
+
+def _apart(each: Summary | ByWeight) -> str:
+    return "" if each.difference is None else f"{each.difference:.2f}"
 
 
 def _curves(found: Curves) -> Iterator[list[str]]:
@@ -66,6 +81,9 @@ def _number(each: NumberSummary, n_rows: tuple[int, ...], *, apart: str) -> Iter
     quartiles = [[each.quantile(share, group=at) for share in (0.5, 0.25, 0.75)] for at in places]
     told = (f"{_figure(mid)} ({_figure(low)} to {_figure(high)})" for mid, low, high in quartiles)
     yield ["  median (quartiles), about", *told, ""]
+    if each.by_weight is not None:
+        means = (_figure(mean) for (mean,) in each.by_weight.means)
+        yield ["  mean by weight", *means, _apart(each.by_weight)]
     if feature.missing == "fill":
         yield ["  blank", *map(_share, each.blanks, n_rows), ""]
 
@@ -92,6 +110,7 @@ def write_table(table: BaselineTable, folder: Path) -> Path:
         shown=Table(header=header, rows=rows),
         small=small_cells(table),
         curves=_drawn(table),
+        balance=_balance(table),
     )
     files = {FILE: table.model_dump_json(indent=1), "table.csv": as_csv(rows_of(table))}
     if table.survival is not None:
@@ -106,6 +125,20 @@ def _counts(found: Curves, groups: tuple[str, ...]) -> Iterator[Iterable[object]
     for name, each in zip(groups, found.groups, strict=True):
         cells = zip(found.times, *(getattr(each, column) for column in columns), strict=True)
         yield from ([name, *row] for row in cells)
+
+
+def _balance(table: BaselineTable) -> str:
+    """Draw how far apart groups are in each column, and how far by weight."""
+    each = [(x.feature.name, x.difference, x.by_weight) for x in table.columns]
+    found = [
+        (name, before, after.difference)
+        for name, before, after in each
+        if before is not None and after is not None and after.difference is not None
+    ]
+    if not found:
+        return ""
+    names, *apart = zip(*found, strict=True)
+    return as_svg(love_plot(names, np.array(apart), words=("rows", "rows by weight")))
 
 
 def _drawn(table: BaselineTable) -> str:
