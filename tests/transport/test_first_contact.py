@@ -196,9 +196,9 @@ def test_a_code_or_an_invitation_that_is_none_and_what_is_no_text_are_refused(me
     for wrong in (code[:-5], code[:20], code[:30] + "A" + code[31:]):
         meeting.typed.refused(f"go {wrong} south.csv", "this code is cut", by="south")
     meeting.typed.refused(f"agreement new x.toml --invite west {TERMS}", "--invite needs")
-    for bad in ("s\u00fcd", "west wing"):
+    for bad, why in (("s\u00fcd", "accent"), ("west wing", "accent"), ("north", "is here already")):
         server = f"--analyst lab.pub --server https://localhost:1 --invite '{bad}'"
-        meeting.typed.refused(f"agreement new x.toml {server} {TERMS}", "none with an accent")
+        meeting.typed.refused(f"agreement new x.toml {server} {TERMS}", why)
     east = meeting.code("east")
     words = east.model_copy(update={"server": "http://localhost:1"}).words()
     meeting.typed.refused(f"go {words} east.csv", "this code is cut, or changed")

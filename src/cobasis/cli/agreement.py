@@ -26,7 +26,7 @@ from cobasis.cli.options import Owner, consent, grouped
 from cobasis.cli.questions import asked
 from cobasis.cli.words import PERSON, aside, listed, picked, wrapped
 from cobasis.errors import OptionError
-from cobasis.keys.identity import Identity, enrolled_here
+from cobasis.keys.identity import Identity, enrolled_here, names
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models import ModelName, Task
 from cobasis.party_side.author import Authorship, People, issue, read_people, vouched
@@ -218,6 +218,13 @@ def _gathered(
             raise OptionError(
                 "--invite needs the analyst's key and server, which a code leads to. Give "
                 "--analyst lab.pub and --server https://lab.example as well."
+            )
+        have = {*names(author.home), *(each.name for each in whole.everybody)}
+        if known_here := [name for name in enrolment.invite if name in have]:
+            name = known_here[0]
+            raise OptionError(
+                f"--invite {name}: the key of '{name}' is here already, and the round would wait "
+                f"for it to come by a code. Leave it out; give {name}.pub once the others came."
             )
         invited.invite(enrolment.invite, server=str(draft["server"]), analyst=whole.analyst)
         return replace(whole, parties=()), known
