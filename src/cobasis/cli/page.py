@@ -71,7 +71,8 @@ def _topic(keys: Home, path: Path) -> Topic:
 
 def _line(found: Standing) -> str:
     here, late = found.open, f"; late: {listed(found.late)}" if found.late else ""
-    how = f"All exchanges have ended{late}"
+    by_hand = not found.agreement.server and found.path.with_name("outbox").is_dir()
+    how = f"All exchanges have ended{late}" + "; send each party its file in outbox" * by_hand
     if found.unsigned:
         how = f"Not signed by {listed(found.unsigned)}"
     elif here is not None:
