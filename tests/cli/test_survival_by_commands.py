@@ -56,14 +56,14 @@ def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(coba
         cobasis.refused("send icu.toml north.csv --yes --signed-by Officer", words)
         assert not Path("icu.north.1-sums").exists()
     written()
+    cobasis.said("send icu.toml north.csv --dry-run", "an event behind it is not counted [CB104]")
     found = cobasis.json("audit icu.toml north.csv", by="north")
     [cells] = [each for each in found["findings"] if each["id"] == "S3"]
     assert cells["figures"]["small_cells"] > 10
     cobasis.send()
     ran = cobasis.run().stdout
     cobasis.accept()
-    told = cobasis.json("status icu.toml", by="north")
-    assert (told["next"], told["now"]) == ("", False)  # no model was trained
+    assert cobasis.json("status icu.toml", by="north")["next"] == ""  # no model was trained
     cobasis.refused("predict icu.toml north.csv -o out.csv", "was for a table")
     assert len({Path(f"icu.{name}.table/table.json").read_bytes() for name in NAMES}) == 1
     table = BaselineTable.read(Path("icu.north.table/table.json").read_bytes())

@@ -187,7 +187,7 @@ def test_every_party_reads_the_balance_of_all_raw_rows():
             assert np.allclose(found, one - two, atol=1e-9 * spread.max())
     told = table.summary()
     assert max(map(len, told.splitlines())) <= 80
-    assert "After matching ATT still apart by more than 0.1: sex=male, crp." in told
+    assert "After matching ATT still apart by more than 0.1: sex=male, crp [CB109]." in told
     assert "every cause of both treatment and outcome" in " ".join(told.split())
     assert table._repr_html_().count("<table>") == 2
 

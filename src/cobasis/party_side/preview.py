@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.bundle.uploads import STORED
-from cobasis.errors import SpanReuseError, UnsignedError
+from cobasis.errors import LabelError, SpanReuseError, UnsignedError
 from cobasis.features.outcome import VALUE, part_of
 from cobasis.linalg.arrays import Hidden
 from cobasis.models import UNSCORED
@@ -165,7 +166,19 @@ def _preview(
         leaves=(*shown.leaves, "the names of party, round and agreement"),
         stays=tuple(stays),
         guarantee=guarantee,
+        warnings=(*shown.warnings, *_beyond(rows, agreement)),
     )
+
+
+def _beyond(rows: PartyRows, agreement: Agreement) -> Iterator[str]:
+    """Say where times lie behind the agreed grid."""
+    end = agreement.outcome.grid[-1] if agreement.outcome and agreement.outcome.grid else np.inf
+    time = part_of(rows.table.labels(), "time" if agreement.task == "table" else VALUE)
+    if time is not None and end < np.inf and (time > end).any():
+        yield (
+            f"some times are above {end:g}, the last of the agreed grid: those people are followed "
+            f"until then, and an event behind it is not counted [{LabelError.code}]"
+        )
 
 
 _PRIVATE = "the raw rows, the secret basis, the anchor and the consortium secret"

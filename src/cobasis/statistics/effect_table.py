@@ -69,7 +69,8 @@ class Balance(Readable):
         found = [(name, *(f"{each:.3f}" for each in line)) for name, line in lines]
         names, off = np.array(self.names), np.abs(self.standardised) > ALIKE
         apart = (
-            f"After {word} still apart by more than {ALIKE:g}: {named(names[far].tolist())}."
+            f"After {word} still apart by more than {ALIKE:g}: {named(names[far].tolist())} "
+            f"[{EstimateError.code}]."
             for word, far in zip(self.adjusted[1:], off[1:], strict=True)
             if far.any()
         )
