@@ -27,8 +27,7 @@ UPLOAD = Path("icu.north.1-upload")
 
 def test_before_its_turn_send_reads_no_table_and_a_dry_run_lists_all_that_does_not_fit(cobasis):
     cobasis.agreed()
-    missing = "missing: east, north, south, lab"
-    cobasis.refused("send icu.toml none.csv", missing, "[CB311]", code=4)
+    cobasis.refused("send icu.toml none.csv", "missing: east, north, south", "[CB311]", code=4)
     good = pl.read_csv(write_table(Path("north.csv"), seed=2))
     words = pl.when(pl.int_range(pl.len()) == 6).then(pl.lit("high")).otherwise(pl.lit("1"))
     good.with_columns(a=words, sex=pl.lit("x")).write_csv("bad.csv")
@@ -58,6 +57,7 @@ def test_nothing_leaves_unasked_or_unsigned_and_a_lost_file_comes_again_to_the_l
     screen = ("Exchange 1 of 1: upload. Nothing has left yet.", "Who can read it: 'lab' alone")
     sealed.refused(f"{line} --signed-by Officer", *screen, "nothing is done unasked", "[CB107]")
     sealed.refused(f"{line} --yes", "[CB512]")
+    assert "Exchange" not in sealed.refused(f"{line} --out home-north", "is a folder, or in one")
     for half in ("--override-by A --override-by B", "--override-reason why"):
         sealed.refused(f"{line} {half} --yes", "[CB107]")
     assert (UPLOAD.exists(), sealed.events("north")) == (False, ["joined", "signed"])

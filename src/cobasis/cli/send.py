@@ -20,7 +20,7 @@ from cobasis.party_side.audit import approve, audited, typed_by
 from cobasis.party_side.preview import Ready, make_ready
 from cobasis.party_side.rows import Findings, unlike
 from cobasis.party_side.send import Allow, Made, Sent, require_turn
-from cobasis.party_side.session import PartySession
+from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.protocol.enrolment import officers_of
 from cobasis.vault.datasets import Forced
 
@@ -114,6 +114,8 @@ def send(
     """
     data = None if again else given.table
     asked.override()  # refused before a key is opened
+    if out is not None:
+        refuse_target(out, table=data)
     session = owner.party(given.agreement, sealed=not dry_run)
     if data is None:
         _say_sent(owner, session, sending.send_again(session, out))
