@@ -102,7 +102,7 @@ class Succession(OneLine):
         return same and verify(known, self.message(new), signature=signature)
 
 
-@lru_cache
+@lru_cache(maxsize=10_000)  # more than take part: each costs 20 ms
 def words_of(digest: bytes) -> str:
     """Return a SHA-256 as eight words to be read out: 88 bits of its scrypt, in BIP-39's words.
 
