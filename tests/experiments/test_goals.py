@@ -6,7 +6,6 @@ from experiments.harness.store import recorded
 
 
 def kept(name, change, *, repeats):
-    """What is recorded of some repeats, with numbers changed."""
     results = recorded(name)
     results.cells = {
         place: replace(cell, values={k: v + change(cell, k) for k, v in cell.values.items()})
@@ -28,8 +27,7 @@ def test_goals_are_met_by_a_method_nowhere_below_and_two_points_below_on_the_far
 
     told = "\n".join(evidence.given_spans(kept("table_07_images", lose, repeats=repeats)))
     assert f"given: {verdict}.** " in told
-    whole = "| imakura, uniform anchor | 16 of 16 | 0 | nowhere |"
-    assert (whole in told) == (verdict == "met")
+    assert ("| imakura, uniform anchor | 16 of 16 | 0 | nowhere |" in told) == (verdict == "met")
     told = "\n".join(evidence.free_basis(kept("ours_bases", lose, repeats=repeats)))
     assert f"basis is free: {verdict}.**" in told
     assert "(hiv/" in told or verdict != "missed"

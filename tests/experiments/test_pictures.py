@@ -8,8 +8,7 @@ def test_attackers_bring_back_what_the_eye_does_not_see(monkeypatch):
     monkeypatch.setattr(pictures, "SHOWN", 3)
     digits = strips(DIGITS)
     original, *rest = digits.values()
-    assert original.shape == (3, 8, 8)
-    assert [each.shape for each in rest[3:5]] == [(3, 4, 8)] * 2
+    assert [each.shape for each in (original, *rest[3:5])] == [(3, 8, 8), *[(3, 4, 8)] * 2]
     alike = {
         title: np.corrcoef(each.ravel(), original.ravel())[0, 1]
         for title, each in digits.items()

@@ -79,12 +79,8 @@ def test_anything_but_32_bytes_is_refused_and_no_key_is_shown(key):
 
 def test_haar_columns_follow_the_haar_law_and_need_the_sign_fix():
     """In three dimensions a coordinate of a random direction is uniform (Archimedes)."""
-    drawn = {"fixed": [], "LAPACK's Q as it comes": []}
-    for label in map("trace/{}".format, range(1500)):
-        drawn["fixed"].append(np.diag(haar_columns(stream(label), n_rows=3, n_columns=3)))
-        drawn["LAPACK's Q as it comes"].append(
-            np.diag(np.linalg.qr(stream(label).normal((3, 3)))[0])
-        )
-    for how, diagonals in drawn.items():
-        tests = [kstest(place, "uniform", args=(-1, 2)) for place in np.transpose(diagonals)]
-        assert all(each.pvalue > UNLIKELY for each in tests) == (how == "fixed")
+    fixed = lambda source: haar_columns(source, n_rows=3, n_columns=3)  # noqa: E731
+    for draw in (fixed, lambda source: np.linalg.qr(source.normal((3, 3)))[0]):
+        drawn = [np.diag(draw(stream(f"trace/{at}"))) for at in range(1500)]
+        tests = [kstest(place, "uniform", args=(-1, 2)) for place in np.transpose(drawn)]
+        assert all(each.pvalue > UNLIKELY for each in tests) == (draw is fixed)

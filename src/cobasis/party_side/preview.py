@@ -237,7 +237,8 @@ def _sums(agreement: Agreement, n_rows: int | None) -> Preview:
         what += f"{terms.n_bins} bins or have a word"
         if of is not None and of.weight:
             few += ", and so does a weight far above all others"
-            what += f"; and without squares and bins once more, each row times its '{of.weight}'"
+            what += f"; numbers and words once more, each row times its '{of.weight}', and with"
+            what += " these how many are above 0, and their squares"
         if of is not None and of.grid:
             few += ", and so does a time at which few left"
             what += f"; with '{of.event}' and without, who left in each of {len(of.grid)} "

@@ -2,8 +2,9 @@
 
 A round of its own sums a few numbers of each row: a one; of a number its value and its square, on
 the agreed range, and a one in its bin; of a word a one at its level; of a time a one in its
-interval of an agreed grid, among events or among those lost; where rows have weights the weight,
-its square, and its products with values and ones. Nothing else of two columns together is summed.
+interval of an agreed grid, among events or among those lost; where rows have weights a one if it
+is above 0, the weight, its square, and its products with values and ones. Nothing else of two
+columns together is summed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,17 +15,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from cobasis.errors import FeatureError, LabelError
+from cobasis.errors import FeatureError
 from cobasis.features.contract import CategoryFeature, Column, NumericFeature, width_of
 from cobasis.features.maps import range_of
 from cobasis.features.outcome import VALUE, Records, part_of
-from cobasis.linalg.arrays import Array, Integers, Mask, Matrix
+from cobasis.linalg.arrays import Integers, Mask, Matrix
 from cobasis.protocol.curves import Curves, curves_of
 from cobasis.protocol.totals import ROUNDING, AnyLayout, cut, n_small, require
 from cobasis.strict_json import IF_ANY, Strict
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
+
+_KNOWN = 10_000
+"""So many units of squares a row are known to that part: cutting loses less than one a row."""
 
 _CONSTANT = 1e-5
 """A standard deviation below this share of half the range is none: numbers were cut before."""
@@ -56,7 +60,7 @@ class TableLayout(AnyLayout):
 
     @property
     def n_features(self) -> tuple[int, ...]:
-        by_weight = 2 + width_of(self.features) + self.n_numbers if self.most_weight else 0
+        by_weight = 3 + width_of(self.features) + self.n_numbers if self.most_weight else 0
         return (self.n_counted - 1 + by_weight,)
 
     @property
@@ -69,7 +73,7 @@ class TableLayout(AnyLayout):
 
     def parts(self, sums: Integers) -> Iterator[tuple[Column, Integers, Integers, Integers]]:
         """Yield each column, its moments (of words none), cells and sums by weight, by group."""
-        table, at, weighed = sums.reshape(self.n_groups, -1), 1, self.n_counted + 2
+        table, at, weighed = sums.reshape(self.n_groups, -1), 1, self.n_counted + 3
         for each in self.features:
             cells = at + 2 * isinstance(each, NumericFeature)
             stop = cells + (self.n_bins if cells > at else width_of([each]))
@@ -78,8 +82,11 @@ class TableLayout(AnyLayout):
             at, weighed = stop, last
 
     def weights(self, sums: Integers) -> Integers:
-        """Return the sums of weights and of their squares, by groups x 2; x 0 without weights."""
-        return sums.reshape(self.n_groups, -1)[:, self.n_counted : self.n_counted + 2]
+        """Return by groups how many weights are above 0, and the sums of these and their squares.
+
+        Groups x 3; without weights x 0.
+        """
+        return sums.reshape(self.n_groups, -1)[:, self.n_counted : self.n_counted + 3]
 
     def leavers(self, sums: Integers) -> Integers:
         """Return counts of events and of those lost, by groups x 2 x intervals."""
@@ -89,7 +96,8 @@ class TableLayout(AnyLayout):
 
     def added(self, rows: Matrix, labels: Records) -> Integers:
         parts, at = [ones := np.ones((len(rows), 1))], 0
-        share = self._shares(labels)[:, None]
+        weights = part_of(labels, "weight")
+        share = ones if weights is None else weights[:, None] / (self.most_weight or 1.0)
         by_weight = [ones, share]
         for each in self.features:
             some = rows[:, at : at + width_of([each])]
@@ -107,27 +115,18 @@ class TableLayout(AnyLayout):
             place = np.searchsorted(self.grid, time, side="left")
             left = np.where(place < size, place + size * (event == 0), 2 * size)
             parts.append(np.eye(2 * size + 1)[left, :-1])  # among events, or among those lost
-        parts += [share * each for each in by_weight] if self.most_weight else []
+        if self.most_weight:
+            parts += [np.sign(share), *(share * each for each in by_weight)]
         whole = cut(np.hstack(parts), bits=self.bits).astype(np.int64)
         groups = labels if labels.dtype.names is None else labels[VALUE]
         return np.concatenate([whole[groups == at].sum(axis=0) for at in range(self.n_groups)])
 
-    def _shares(self, labels: Records) -> Array:
-        """Return rows' weights as shares of the largest that is agreed; ones without weights."""
-        weights = part_of(labels, "weight")
-        if weights is None or not self.most_weight:
-            return np.ones(len(labels))
-        if (beyond := weights > self.most_weight).any():
-            raise LabelError(
-                f"{beyond.sum():,} row(s) have a weight above the agreed {self.most_weight:g}, so "
-                "sums would have no bound. Correct them, or agree on a larger most_weight."
-            )
-        return np.asarray(weights / self.most_weight)
-
     def small_cells(self, sums: Integers) -> int:
-        cells = np.hstack([each for _, _, each, _ in self.parts(sums)]) >> self.bits
+        cells = [each for _, _, each, _ in self.parts(sums)]
+        counts, weighed = sums.reshape(self.n_groups, -1)[:, :1], self.weights(sums)[:, :1]
+        cells += [weighed, counts - weighed] if self.most_weight else []
         left = self.leavers(sums).sum(axis=1)  # in each interval, by groups
-        return n_small(np.hstack([cells, left]))
+        return n_small(np.hstack([np.hstack(cells) >> self.bits, left]))
 
 
 def _summands(column: Matrix, each: NumericFeature, *, n_bins: int) -> Matrix:
@@ -194,7 +193,9 @@ class BaselineTable(Strict):
     columns: Annotated[tuple[Summary, ...], Field(min_length=1)]
     survival: Annotated[Curves | None, IF_ANY] = None
     weight: Annotated[str, IF_ANY] = ""  # the column of weights
-    # so many rows of one weight are as sure as those of the group
+    n_weighed: Annotated[tuple[int, ...], IF_ANY] = ()  # rows with a weight above 0
+    # so many rows of one weight are as sure as those of the group; None where weights are too
+    # small for their squares to be known
     effective_rows: Annotated[Figures, IF_ANY] = ()
 
 
@@ -209,8 +210,9 @@ def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) ->
         good = good and _fits(moments, cells, counts=counts, unit=unit)
     left = sums[:, layout.n_counted - 2 * len(layout.grid) : layout.n_counted]
     require(good and _fits(left[:, :0], left, counts=counts, unit=unit))
-    require(not layout.most_weight or _weighs(sums, whole, most=counts * unit))
-    weights, outcome = whole.weights(sums) / unit, agreement.outcome
+    require(not layout.most_weight or _weighs(sums, whole, counts=counts, unit=unit))
+    n_weighed, weights, squares = whole.weights(sums).T.reshape(3, -1) / unit
+    unknown, outcome = squares * unit <= _KNOWN * counts[: len(squares)], agreement.outcome
     return BaselineTable(
         round_id=agreement.round_id,
         agreement=agreement.digest().hex(),
@@ -224,22 +226,24 @@ def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) ->
                 cells // unit,
                 counts=counts,
                 by_weight=more / unit,
-                weights=weights[:, :1].ravel(),
+                weights=weights,
             )
             for each, moments, cells, more in whole.parts(sums)
         ),
         survival=curves_of(whole.leavers(sums), counts=counts, outcome=outcome),
         weight="" if outcome is None else outcome.weight,
+        n_weighed=tuple(n_weighed.astype(int).tolist()),
         effective_rows=tuple(
-            np.ma.divide(weights[:, 0] ** 2, weights[:, 1]).tolist() if weights.size else ()
+            np.ma.array(weights**2 / np.maximum(squares, 1 / unit), mask=unknown).tolist()
         ),
     )
 
 
-def _weighs(sums: Integers, layout: TableLayout, *, most: Integers) -> bool:
+def _weighs(sums: Integers, layout: TableLayout, *, counts: Integers, unit: int) -> bool:
     """Tell whether weights of at most 1, times numbers from -1 to 1, can add up to this."""
-    whole, squares = layout.weights(sums).T
-    good = bool(((squares >= 0) & (squares <= whole) & (whole <= most)).all())
+    positive, whole, squares = layout.weights(sums).T
+    good = not (positive % unit).any() and bool((positive <= counts * unit).all())
+    good = good and bool(((squares >= 0) & (squares <= whole) & (whole <= positive)).all())
     for each, *_, more in layout.parts(sums):
         number = isinstance(each, NumericFeature)
         known, least = (more[:, 0], np.abs(more[:, 1])) if number else (more.sum(axis=1), -more.T)

@@ -203,18 +203,21 @@ class SumsParty(ModelUser):
         return added
 
     def _refuse_beyond(self, labels: Labels | None) -> None:
-        if labels is None or self.terms.target_range is None:
-            return
-        (low, high), most = self.terms.target_range, self.terms.most_exposure
-        value, exposure = np.asarray(part_of(labels)), part_of(labels, "exposure")
-        beyond = (value < low) | (value > high)
-        beyond |= False if exposure is None or most is None else exposure > most
+        terms, said = self.terms, list[str]()
+        value, beyond = np.asarray(part_of(labels)), np.zeros(1, dtype=bool)
+        if labels is not None and terms.target_range is not None:
+            low, high = terms.target_range
+            beyond = beyond | (value < low) | (value > high)
+            said.append(f"a label outside the agreed range from {low:g} to {high:g}")
+        for what, most in (("an exposure", terms.most_exposure), ("a weight", terms.most_weight)):
+            told = part_of(labels, what.split()[1])
+            if most is not None and told is not None:
+                beyond = beyond | (told > most)
+                said.append(f"{what} above {most:g}")
         if beyond.any():
-            also = "" if most is None else f", or an exposure above {most:g}"
             raise LabelError(
-                f"party '{self.name}' has {beyond.sum():,} row(s) with a label outside the agreed "
-                f"range from {low:g} to {high:g}{also}, so sums would have no bound. Correct them, "
-                "or agree on more."
+                f"party '{self.name}' has {beyond.sum():,} row(s) with {', or '.join(said)}, so "
+                "sums would have no bound. Correct them, or agree on more."
             )
 
     def accept(self, model: Chain) -> None:

@@ -272,7 +272,8 @@ def _outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterat
 
 def _curve_problems(outcome: Outcome) -> Iterator[str]:
     curves = [bool(each) for each in (outcome.time, outcome.event, outcome.grid)]
-    if any(curves) != all(curves) or not (all(curves) or outcome.weight):
+    alone = outcome.weight and outcome.fewest_leavers == Outcome().fewest_leavers
+    if any(curves) != all(curves) or not (all(curves) or alone):
         yield "task='table' takes time, event and grid of an [outcome] table, weight, or no table"
     if outcome.horizons and outcome.horizons[-1] > max(outcome.grid, default=0.0):
         yield "outcome.horizons lie beyond the last time of grid, where nothing is counted"

@@ -24,7 +24,8 @@ def rows_of(table: BaselineTable) -> Iterator[list[str]]:
     yield ["", *table.groups, "difference"]
     yield ["rows", *(f"{each:,}" for each in table.n_rows), ""]
     if table.weight:
-        sure = (f"{each or 0:,.1f}" for each in table.effective_rows)
+        yield [f"'{table.weight}' above 0", *map(_share, table.n_weighed, table.n_rows), ""]
+        sure = (_figure(each) for each in table.effective_rows)
         yield [f"effective rows by '{table.weight}'", *sure, ""]
     for each in table.columns:
         apart, weighed = _apart(each), each.by_weight
@@ -100,7 +101,8 @@ def small_cells(table: BaselineTable) -> int:
     cells = (
         each.bins if isinstance(each, NumberSummary) else each.counts for each in table.columns
     )
-    return n_small(np.array([*table.n_rows, *chain(*chain(*cells))]))
+    left = np.subtract(table.n_rows[: len(table.n_weighed)], table.n_weighed).tolist()
+    return n_small(np.array([*table.n_rows, *table.n_weighed, *left, *chain(*chain(*cells))]))
 
 
 def write_table(table: BaselineTable, folder: Path) -> Path:

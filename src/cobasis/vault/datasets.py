@@ -304,7 +304,7 @@ def _refuse_difference(
 
 
 def _relabelled(before: str, now: str) -> bool:
-    """Whether labels of one column changed; a sum without labels, or with others, shows nothing."""
+    """Whether labels of one column changed; of a column with another name nothing is known."""
     then, said = (
         dict(each.partition("=")[::2] for each in told.partition(":")[2].split(";"))
         for told in (before, now)
