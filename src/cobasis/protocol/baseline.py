@@ -277,7 +277,7 @@ def _words(
         feature=each,
         counts=tuple(map(tuple, cells.tolist())),
         difference=_difference(shares[there], spreads[there]),
-        by_weight=_by_weight(by_weight, weights, spreads=spreads, known=there, first=1),
+        by_weight=_by_weight(by_weight, weights[:, None], spreads, there, first=1),
     )
 
 
@@ -298,33 +298,24 @@ def _number(
         bins=tuple(map(tuple, bins.tolist())),
         difference=_difference(means[1:, None][several], matrices[several]),
         by_weight=_by_weight(
-            by_weight[:, 1:],
-            by_weight[:, :1].ravel(),
-            spreads=matrices,
-            known=several,
-            half=half,
-            middle=middle,
+            by_weight[:, 1:] * half + by_weight[:, :1] * middle,
+            by_weight[:, :1],
+            matrices * half**2,
+            several,
         ),
     )
 
 
 def _by_weight(
-    sums: Matrix,
-    weights: Matrix,
-    *,
-    spreads: Matrix,
-    known: Mask,
-    first: int = 0,
-    half: float = 1.0,
-    middle: float = 0.0,
+    sums: Matrix, weights: Matrix, spreads: Matrix, known: Mask, *, first: int = 0
 ) -> ByWeight | None:
     """Return weighted means, and how far they are apart from a first column on."""
     if not sums.size:
         return None
-    means = sums / np.where(weights > 0, weights, np.nan)[:, None]
-    known = known & (weights[1:] > 0)
+    means = sums / np.where(weights > 0, weights, np.nan)
+    known = known & (weights[1:, 0] > 0)
     return ByWeight(
-        means=tuple(map(tuple, np.ma.masked_invalid(means * half + middle).tolist())),
+        means=tuple(map(tuple, np.ma.masked_invalid(means).tolist())),
         difference=_difference(means[1:, first:][known], spreads[known]),
     )
 
