@@ -71,7 +71,7 @@ def test_neither_an_upload_nor_a_proposal_holds_a_private_value(basis, anchor):
 
 def test_a_proposal_shows_the_span_and_not_which_direction_is_the_strongest():
     rows = tables()["north"][0]
-    party = joined(ConsortiumSecret(), basis="consensus")
+    party = joined(ConsortiumSecret(SECRET), key=PartyKey(KEY), basis="consensus")
     image = party.propose(rows).image
     strongest = party._anchor.apply(np.linalg.svd(rows, full_matrices=False)[2][:COMPONENTS].T)
     np.testing.assert_allclose(principal_cosines(image, strongest), 1.0)
