@@ -7,7 +7,7 @@ images are read batch by batch and fits handed on as they are made.
 """
 
 from collections import UserDict
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -16,7 +16,7 @@ from typing import ClassVar, Protocol
 from cobasis.algorithms.fits import Fit, FitKind, Target
 from cobasis.algorithms.images import Images, View, batches
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table, named
-from cobasis.errors import AnotherRunError, ShapeError
+from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import in_order, one_blas_thread
 
@@ -101,21 +101,6 @@ class Fits(UserDict[str, Fit]):
 
     def keep(self, target: Target) -> None:
         self.target = target
-
-
-def keep_target(aligner: Aligner, images: Callable[[], Images], *, fits: Fits) -> Target:
-    """Return the target that is kept; make it where there is none, and no fit to one."""
-    if (target := fits.target) is not None:
-        return target
-    if fits:
-        raise AnotherRunError(
-            f"here are fits ({len(fits)}), but not the target that they were made to, so that "
-            "going on could mix two runs. Delete their folder, and start again."
-        )
-    with one_blas_thread():
-        made = aligner.target(images())
-    fits.keep(made)
-    return made
 
 
 def align(

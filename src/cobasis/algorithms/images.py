@@ -1,6 +1,5 @@
 """Anchor images by party name: read when they are asked for, in batches, and checked."""
 
-import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TypeVar
 
@@ -10,7 +9,6 @@ from scipy.linalg.lapack import dpotrf, dtrcon, dtrtri
 from cobasis.algorithms.readable import named
 from cobasis.errors import AnchorImageError, ConditionError, ShapeError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix, as_matrix, as_table, numerical_rank
-from cobasis.progress import AGAIN, Report
 
 Value = TypeVar("Value")
 
@@ -49,22 +47,6 @@ class View(Mapping[str, Value]):
 
     def __len__(self) -> int:
         return len(self._names)
-
-
-def reported(
-    names: Collection[str], *, read: Callable[[str], Matrix], step: str, report: Report, done: int
-) -> Images:
-    """Return images that report progress when read; `done` are counted already."""
-    count, size = itertools.count(done), len(names)
-
-    def told(party: str) -> Matrix:
-        image = read(party)
-        before, now = divmod(next(count), size)
-        report(f"{step}{AGAIN}{before + 1}" if before else step, now + 1, size)
-        return image
-
-    report(step, done, size)
-    return View(names, read=told)
 
 
 def batches(

@@ -6,19 +6,21 @@ lie is for whoever gives them: in memory in a simulation, in files elsewhere.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from itertools import count
 from typing import cast
 
-from cobasis.algorithms.base import Aligner, Alignment, Fits, align, keep_target
+from cobasis.algorithms.base import Aligner, Alignment, Fits, align
 from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.certificate import Certificate, certify, row_moments
 from cobasis.algorithms.consensus import consensus_span
-from cobasis.algorithms.images import Images, View, reported
-from cobasis.errors import RowCarryingError, StepError
+from cobasis.algorithms.images import Images, View
+from cobasis.errors import AnotherRunError, RowCarryingError, StepError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import TABULAR, UNLABELLED, Estimator, ModelName
 from cobasis.models.passes import Pass
 from cobasis.models.trainer import Model, train
-from cobasis.progress import Report, silent
+from cobasis.progress import AGAIN, Report, silent
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
@@ -216,11 +218,17 @@ class Analyst:
         for upload in parts.values():
             refusals.check_header(upload, self.agreement)
         refusals.refuse_different_anchors(parts)
-        target = keep_target(
-            self._aligner, partial(self._images, "making the target"), fits=self._fits
-        )
-        images = self._images("fitting", done=sum(party in self._fits for party in uploads))
-        self._alignment = align(self._aligner, images, target=target, sink=self._fits)
+        fits = self._fits
+        if fits.target is None:
+            if fits:
+                raise AnotherRunError(
+                    f"here are fits ({len(fits)}), but not the target that they were made to, so "
+                    "that going on could mix two runs. Delete their folder, and start again."
+                )
+            with one_blas_thread():
+                fits.keep(self._aligner.target(self._images("making the target")))
+        images = self._images("fitting", done=sum(party in fits for party in uploads))
+        self._alignment = align(self._aligner, images, target=fits.target, sink=fits)
         self._certificate = None
         return self._alignment
 
@@ -369,11 +377,15 @@ class Analyst:
         return {each.party: each for each in self.returns()}
 
     def _images(self, step: str, *, done: int = 0) -> Images:
-        uploads = self.uploads
-        return reported(
-            uploads,
-            read=lambda name: uploads[name].anchor_image[:],
-            step=step,
-            report=self._report,
-            done=done,
-        )
+        """Read images when asked and report how far that is; `done` are counted already."""
+        uploads, report = self.uploads, self._report
+        numbers, size = count(done), len(uploads)
+
+        def read(party: str) -> Matrix:
+            image = uploads[party].anchor_image[:]
+            before, now = divmod(next(numbers), size)
+            report(f"{step}{AGAIN}{before + 1}" if before else step, now + 1, size)
+            return image
+
+        report(step, done, size)
+        return View(uploads, read=read)
