@@ -6,10 +6,10 @@ It holds a keyed commitment to the consortium secret, never the secret.
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
@@ -348,22 +348,21 @@ class Agreement(Worded):
 
     def anchor_recipe(self) -> bytes:
         """Return what determines the anchor besides the secret; the party list does not."""
-        size = self.whole.n_features if self.holdings else self.n_features
-        fields = [self.round_id, self.anchor, self.n_anchor_rows, size]
+        fields = [self.round_id, self.anchor, self.n_anchor_rows, self.whole.n_features]
         return "\0".join(map(str, [*fields, self.public_rows_sha256 or ""])).encode()
 
     def make_aligner(self) -> Aligner:
         """Return the aligner, with the scale that the anchor's kind gives."""
         gain = anchor_gain(self.anchor, self.n_anchor_rows)
         scale: Scale = "measured" if gain is None else gain
-        makers: dict[AlignerName, Callable[[], Aligner]] = {
-            "odc": ODC,
-            "gopp": GOPP,
-            "whitened": partial(Whitened, scale=scale),
-            "imakura": partial(Imakura, scale=scale),
-            "kawakami": partial(Kawakami, scale=scale),
+        aligners: dict[AlignerName, Aligner] = {
+            "odc": ODC(),
+            "gopp": GOPP(),
+            "whitened": Whitened(scale=scale),
+            "imakura": Imakura(scale=scale),
+            "kawakami": Kawakami(scale=scale),
         }
-        return makers[self.aligner]()
+        return aligners[self.aligner]
 
 
 NEEDED_TO_SIGN = ("id", "purpose", "threat_model", "retention_days", "enrolled", "analyst")

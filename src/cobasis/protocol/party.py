@@ -103,9 +103,8 @@ class Party(ModelUser):
                 f"({', '.join(agreement.parties)}). A new party needs a new agreement and round."
             )
         secret.check_opens(agreement, party=name)
-        own_key, public = key or PartyKey(), None
-        if public_rows is not None or agreement.public_rows_sha256 is not None:
-            public = check_public_rows(public_rows, agreement, party=name)
+        own_key = key or PartyKey()
+        public = check_public_rows(public_rows, agreement, party=name)
         self.name = name
         self.agreement = agreement.held_by(name) if agreement.holdings else agreement
         self._tag = secret.anchor_tag(agreement)

@@ -98,7 +98,7 @@ class ConsortiumSecret(SecretKey):
                 agreement.anchor,
                 key=self._mac(b"draw", recipe),
                 n_rows=agreement.n_anchor_rows,
-                n_features=(agreement.whole if agreement.holdings else agreement).n_features,
+                n_features=agreement.whole.n_features,
                 public_rows=public_rows if agreement.anchor in FROM_PUBLIC_ROWS else None,
             )
         if agreement.holdings and agreement.holding:
