@@ -148,9 +148,9 @@ def _block_problems(agreement: "Agreement") -> Iterator[str]:
 
 def _stranger_problems(agreement: "Agreement") -> Iterator[str]:
     held = {each.party for each in agreement.holdings}
-    units = {each.party: {*each.columns} for each in agreement.holdings if not each.block}
-    for name, parts in blocks_of(agreement).items():
-        units[name] = {column for each in parts for column in each.columns}
+    units: dict[str, set[str]] = {}
+    for each in agreement.holdings:
+        units.setdefault(each.block or each.party, set()).update(each.columns)
     units |= {name: {*agreement.columns} for name in agreement.parties if name not in held}
     holders = Counter(column for columns in units.values() for column in columns)
     if nobodys := sorted({*agreement.columns} - {*holders}):

@@ -197,12 +197,11 @@ def model_without(analyst: "Analyst", returned: Return) -> Chain | None:
     are more than one block.
     """
     agreed, like = analyst.agreement, returned.model
-    if returned.party not in analyst.uploads:  # one of a block, whose rows are not its alone
-        return None
     rest = {name: each for name, each in analyst.uploads.items() if name != returned.party}
     model = AGREED_AS[like.family][0] if isinstance(like, Chain) else None
     if (
-        model is None
+        returned.party not in analyst.uploads  # one of a block, whose rows are not its alone
+        or model is None
         or not FAMILIES[model].additive
         or agreed.dp is not None
         or agreed.groups
