@@ -19,7 +19,7 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (1_900, 1_160, 15),
+    "algorithms": (1_864, 1_128, 15),
     "analyst_side": (2_190, 1_780, 12),
     "bundle": (1_870, 1_420, 11),
     "cli": (4_150, 3_360, 24),
@@ -28,11 +28,11 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "estimators": (810, 450, 4),
     "features": (1_370, 890, 7),
     "keys": (230, 180, 2),
-    "linalg": (600, 380, 6),
+    "linalg": (595, 378, 6),
     "models": (2_990, 2_150, 15),
     "party_side": (4_100, 3_320, 17),
     "privacy": (1_830, 1_090, 15),
-    "protocol": (7_380, 5_110, 32),
+    "protocol": (7_374, 5_102, 32),
     "report": (790, 650, 6),
     "statistics": (1_880, 1_420, 10),
     "tables": (800, 640, 4),
