@@ -55,6 +55,7 @@ def simulate(
     model: ModelName | None = ...,
     features: Iterable[Feature] | None = ...,
     outcome: Outcome | None = ...,
+    dp: DPTerms | None = ...,
 ) -> SumsRound: ...
 def simulate(
     rows: Rows,
@@ -96,8 +97,9 @@ def simulate(
         How many clusters to look for; they are numbered from 1, the largest first.
     release : {"rows", "sums"}
         What a party's message holds: projected rows, or masked sums. With "sums" only `task`,
-        `maps` and `features` are taken of the other options, and the model is ridge regression;
-        or, without maps, a `model` of "ols", "logit", "poisson" or "cox", with its `outcome`.
+        `maps`, `features` and `dp` are taken of the other options, and the model is ridge
+        regression; or, without maps, a `model` of "ols", "logit", "poisson" or "cox", with its
+        `outcome`.
     maps : sequence of Columns, RandomFourier or Mixed, optional
         Of which the sums are made; evidence chooses one. By default random Fourier features of
         half, once and twice the root of half the summed variance of all encoded columns. Of rows
