@@ -309,15 +309,8 @@ def _residuals(sample: Sample, whole: Matrix, weights: Matrix) -> tuple[Matrix, 
     scores, hazards = np.zeros_like(whole), np.zeros(len(sample.outcome.horizons))
     for stratum in np.unique(sample.strata):
         mine = sample.strata == stratum
-        some = sample.some(mine)
-        scores[mine], times, steps = score_residuals(
-            whole[mine],
-            weights,
-            time=some.value,
-            dead=some.labels["event"] > 0,
-            entry=some.part("entry", otherwise=-np.inf),
-            weight=some.weights,
-        )
+        found = score_residuals(sample.some(mine), whole[mine], weights=weights)
+        scores[mine], times, steps = found
         hazards += [steps[times <= each].sum() for each in sample.outcome.horizons]
     return scores, {} if sample.strata.any() else {"hazards": hazards}
 

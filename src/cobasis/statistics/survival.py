@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cobasis.features.outcome import Records, part_of
-from cobasis.linalg.arrays import Array, Mask, Matrix
+from cobasis.linalg.arrays import Array, Matrix
 from cobasis.models.worth import Figure
-from cobasis.statistics.sample import grouped
+from cobasis.statistics.sample import Sample, grouped
 
 _Z = 1.959963984540054
 _ROUNDING = 1e-10
@@ -113,9 +113,8 @@ def survival_figures(
     O/E, observed over expected, is how many had the event beside how many were to: 1 is right.
     """
     time, event = truth["value"], truth["event"]
-    entry, strata = part_of(truth, "entry"), part_of(truth, "stratum")
-    found = {"C-index": _concordance(time, event, entry=entry, strata=strata, risk=risk)}
-    if entry is not None:  # who came late was not followed from 0, where shares begin
+    found = {"C-index": _concordance(truth, risk)}
+    if part_of(truth, "entry") is not None:  # followed from later than 0, where shares begin
         horizons = ()
     for horizon, expected in zip(horizons, shares.T, strict=False):
         if horizon > time.max():  # nobody was followed so long
@@ -130,14 +129,14 @@ def survival_figures(
     return {name: each for name, each in found.items() if np.isfinite(each).all()}
 
 
-def _concordance(
-    time: Array, event: Array, *, entry: Array | None, strata: Array | None, risk: Array
-) -> Figure:
+def _concordance(truth: Records, risk: Array) -> Figure:
     """Return how often, of two rows, the one with the larger hazard had its event first (Harrell).
 
     Rows of two strata have no hazards that compare. The error is that of a ratio of U-statistics,
     by each row's share in both sums.
     """
+    time, event = truth["value"], truth["event"]
+    entry, strata = part_of(truth, "entry"), part_of(truth, "stratum")
     n, right, pairs = len(time), np.zeros(len(time)), np.zeros(len(time))
     first = np.flatnonzero(event == 1)
     step = max(1, _CELLS // n)
@@ -176,7 +175,7 @@ def _brier(time: Array, event: Array, *, horizon: float, share: Array) -> Figure
 
 
 def score_residuals(
-    rows: Matrix, weights: Matrix, *, time: Matrix, dead: Mask, entry: Matrix, weight: Matrix
+    some: Sample, rows: Matrix, *, weights: Matrix
 ) -> tuple[Matrix, Matrix, Matrix]:
     """Return of a stratum the rows' scores, times of deaths, and steps of Breslow's hazard.
 
@@ -184,7 +183,8 @@ def score_residuals(
     tied rows one after the other, so that errors hang on the rows' order (by 1 % on its Rossi data,
     where they are 4 % from these), and neither they nor its baseline see entries.
     """
-    risk = weight * np.exp(rows @ weights)
+    time, dead, weight = some.value, some.labels["event"] > 0, some.weights
+    entry, risk = some.part("entry", otherwise=-np.inf), weight * np.exp(rows @ weights)
     table = risk[:, None] * np.column_stack([np.ones(len(rows)), rows])
     times, tied, counts = np.unique(time[dead], return_inverse=True, return_counts=True)
     n_times = len(times)
