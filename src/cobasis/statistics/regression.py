@@ -276,13 +276,13 @@ def _cox(sample: Sample, whole: Matrix) -> _Found:
         from lifelines import CoxPHFitter
         from pandas import DataFrame
 
-        given = {"entry_col": "entry", "weights_col": "weight"}
-        columns = {name: part_of(sample.labels, role) for name, role in given.items()}
         # Of small weights a log-likelihood may be above 0, where lifelines stops too early.
         size = float(sample.weights.mean())
-        if columns["weights_col"] is not None:
-            columns["weights_col"] = columns["weights_col"] / size
-        columns["strata"] = sample.strata if sample.strata.any() else None
+        columns = {
+            "weights_col": sample.weights / size,
+            "entry_col": part_of(sample.labels, "entry"),
+            "strata": sample.strata if sample.strata.any() else None,
+        }
         known = {name: each for name, each in columns.items() if each is not None}
         table = DataFrame(whole, columns=[f"x{at}" for at in range(whole.shape[1])])
         found = CoxPHFitter().fit(
