@@ -161,25 +161,22 @@ def _chain(
     turn: Turn, found: Evident, total: Total, *, terms: sums_terms.SumsTerms, layout: Layout
 ) -> Chain:
     """Return the model of encoded rows: the map, then the weights in the labels' own units."""
-    weights, offset = found.fitted.weights, found.fitted.offset
     present = np.arange(layout.n_targets)
-    if layout.one_hot and layout.bare:  # nothing is counted, so every class may occur
-        weights, offset = 2 * weights, 2 * offset - 1
-        if layout.n_targets == 2:  # noqa: PLR2004 -- without an intercept they add up to nothing
-            weights, offset = (weights - weights[:, ::-1]) / 2, np.zeros(2)
-    elif layout.one_hot:  # scores from -1 to 1, as of ridge on rows; a class without rows gets none
-        counts = np.diag(total.grams[0])[-layout.n_targets :]
-        present = np.flatnonzero(counts)
+    if layout.one_hot and not layout.bare:  # a class without rows gets no score
+        present = np.flatnonzero(np.diag(total.grams[0])[-layout.n_targets :])
         if len(present) == 1:
             raise StepError(
                 "all rows of all parties are of one class, so there is nothing to tell apart. "
                 "Check the label column."
             )
-        weights, offset = 2 * weights[:, present], 2 * offset[present] - 1
-    elif terms.target_range is not None:
+    half, middle = 2.0, -1.0  # of ones and zeros: scores from -1 to 1, as of ridge on rows
+    if terms.target_range is not None:
         low, high = terms.target_range
-        half = (high - low) / 2
-        weights, offset = half * weights, half * offset + (low + half)
+        half, middle = (high - low) / 2, low + (high - low) / 2
+    weights = half * found.fitted.weights[:, present]
+    offset = half * found.fitted.offset[present] + middle
+    if layout.bare and len(present) == 2:  # noqa: PLR2004 -- without an intercept they add up to 0
+        weights, offset = (weights - weights[:, ::-1]) / 2, np.zeros(2)
     last = Affine(weights=turn.factor[:, None] * weights, offset=offset)
     return chain_of(
         "rff" if turn.n_waves else "linear",
