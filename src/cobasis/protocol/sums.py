@@ -20,7 +20,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import BaselineTable, table_of
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import MaskedSums, Return
-from cobasis.protocol.newton import newton_chain
+from cobasis.protocol.newton import NewtonLayout, newton_chain
 from cobasis.protocol.scores import Worth, worth_of
 from cobasis.protocol.totals import Layout, Total, checked, within
 
@@ -31,16 +31,17 @@ class SumsResult:
     chosen: int  # the map's place in the agreement
     found: tuple[Evident, ...] = field(repr=False)  # of each map; none of a regression's steps
     total: Total = field(repr=False)
+    layout: Layout | NewtonLayout = field(repr=False)
 
     @property
     def shown(self) -> int:
         """The place of the map that tells most of who is in the total."""
-        return tells_most(self.total.layout.n_features, self.total.common)
+        return tells_most(self.layout.n_features, self.total.common)
 
     @property
     def rows_per_feature(self) -> float:
         """n/D of that map: what decides how far the total is an aggregate."""
-        return self.total.n_rows / self.total.layout.n_features[self.shown]
+        return self.total.n_rows / self.layout.n_features[self.shown]
 
     @property
     def aggregate(self) -> str:
@@ -49,7 +50,7 @@ class SumsResult:
         of = f"map {at + 1} of {len(self.found)}" if self.found else "all steps"
         of += ", whose bandwidth is narrow" * (rows_asked(total.common[at]) > 1)
         return (
-            f"{total.n_rows:,} rows, {share:.3g} for each of the {total.layout.n_features[at]:,} "
+            f"{total.n_rows:,} rows, {share:.3g} for each of the {self.layout.n_features[at]:,} "
             f"features of {of}: {light}. With a person's record at hand the analyst can "
             f"{OFTEN[light]} tell whether the person is in the total."
         )
@@ -112,8 +113,8 @@ class SumsAnalyst:
             steps = sums_terms.newton_layout(self.agreement)
             model = newton_chain(steps, [*self.before, self.total], agreement=self.agreement)
             n_rows = 0 if model.fit is None else model.fit.n_rows
-            total = Total(layout=steps, n_rows=n_rows, grams=())
-            return SumsResult(model=model, chosen=0, found=(), total=total)
+            total = Total(n_rows=n_rows, grams=())
+            return SumsResult(model=model, chosen=0, found=(), total=total, layout=steps)
         turns = [turn_of(each, self.agreement.features) for each in self.terms.maps]
         layout, noise = sums_terms.model_layout(self.agreement), sums_terms.noise_of(self.agreement)
         width, many, unit = layout.n_targets, len(self.parties), 4**layout.bits
@@ -127,7 +128,7 @@ class SumsAnalyst:
                 found = (fit_noisy(total.grams[0], n_targets=width, noise=scale),)
         chosen = min(range(len(found)), key=lambda at: found[at].surprise)
         model = _chain(turns[chosen], found[chosen], total, terms=self.terms, layout=layout)
-        return SumsResult(model=model, chosen=chosen, found=found, total=total)
+        return SumsResult(model=model, chosen=chosen, found=found, total=total, layout=layout)
 
     def count(self) -> BaselineTable:
         return table_of(self.total, self.agreement, layout=sums_terms.table_layout(self.agreement))

@@ -9,7 +9,7 @@ same in any order; integers of 64 bits are added modulo 2**64, under masks as in
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,6 @@ from cobasis.features.maps import Turn
 from cobasis.linalg.arrays import Integers, Matrix
 from cobasis.models.passes import Block, chunks
 from cobasis.strict_json import canonical_json
-
-if TYPE_CHECKING:
-    from cobasis.protocol.newton import NewtonLayout
 
 Words = npt.NDArray[np.uint64]
 
@@ -156,7 +153,6 @@ def gram(blocks: Iterable[Matrix], *, width: int, bits: int) -> Integers:
 class Total:
     """What everybody's sums add up to, if it can be a total of rows at all."""
 
-    layout: "Layout | NewtonLayout"
     n_rows: int  # 0 where there is noise, under which nothing is counted
     grams: tuple[Matrix, ...]  # Z'Z of each map, in Z's own units
     common: tuple[float, ...] = (1.0,)  # what two rows share under each map; 1 where untold
@@ -193,7 +189,7 @@ def checked(layout: Layout, words: Integers, *, n_waves: Sequence[int]) -> Total
             good = not dpotrf(whole)[1]
     require(good)
     grams, common = tuple(each / unit for each in tables), layout.common(words, n_waves)
-    return Total(layout=layout, n_rows=n_rows, grams=grams, common=common)
+    return Total(n_rows=n_rows, grams=grams, common=common)
 
 
 def within(layout: Layout, words: Integers, *, noise: float) -> Total:
@@ -203,7 +199,7 @@ def within(layout: Layout, words: Integers, *, noise: float) -> Total:
     """
     grams = tuple(each / 4**layout.bits for each in layout.tables(words))
     require(all(np.abs(each).max() <= layout.most_rows + noise for each in grams))
-    return Total(layout=layout, n_rows=0, grams=grams)
+    return Total(n_rows=0, grams=grams)
 
 
 def n_small(counts: Integers, *, few: int = FEW) -> int:

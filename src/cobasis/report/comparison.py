@@ -67,7 +67,7 @@ class Comparison:
     @property
     def about_sums(self) -> str:
         told = self.sums.result
-        size = told.total.layout.n_words * 8 / 1e6
+        size = told.layout.n_words * 8 / 1e6
         return f"Sums: {told.aggregate} Each party sends {size:.1f} MB."
 
     def told(self) -> dict[str, Any]:
