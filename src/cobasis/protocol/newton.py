@@ -122,13 +122,6 @@ class NewtonLayout(AnyLayout):
             found += [half + more, half - more]
         return n_small(np.rint(np.concatenate([*found, read.leavers])))
 
-    def leavers(self, sums: Integers) -> Integers:
-        """Return who dies in each interval; then who is followed to each, and to the end."""
-        if not self.grid:
-            return sums[:0]
-        leave, dead = np.split(sums[: self.n_counts - 1], [len(self.grid) + 1])
-        return np.concatenate([dead, leave - np.append(dead, 0)])
-
 
 def _of_labels(layout: NewtonLayout, ones: Matrix, level: Matrix, *, labels: Records) -> Integers:
     from scipy.special import expit, gammaln  # noqa: PLC0415 -- .2 s that `import cobasis` spares
@@ -188,10 +181,13 @@ class _Total:
 
     def __init__(self, layout: NewtonLayout, words: Integers) -> None:
         self.counts, [beyond], cells = np.split(words, [layout.n_counts - 1, layout.n_counts])
-        self.layout, self.leavers, self.beyond = layout, layout.leavers(words), int(beyond)
+        self.layout, self.beyond = layout, int(beyond)
         n_times, width, n_columns = len(layout.grid), layout.width, layout.n_columns
-        self.n_rows = int(self.counts[: n_times + 1].sum())
-        self.told = int(self.counts[n_times + 1 :].sum())  # events, rows of class 1, or all counts
+        leave, told = np.split(self.counts, [n_times + 1])
+        self.n_rows = int(leave.sum())
+        self.told = int(told.sum())  # events, rows of class 1, or all counts
+        # who dies in each interval; then who is followed to each, and to the end
+        self.leavers = np.append(told, leave - np.append(told, 0)) if n_times else leave[:0]
         self.sums = cells / layout.scales
         upper, first = np.triu_indices(width), n_columns if n_times else 1 + width
         table = self.sums[first:].reshape(-1, len(upper[0]))
