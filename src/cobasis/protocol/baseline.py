@@ -41,7 +41,8 @@ class TableLayout(AnyLayout):
     """Group by group, a one for each row and then column by column."""
 
     FORMAT = "cobasis/table/1"
-    LATER = ("grid", "features", "most_weight")
+    LATER = ("grid", "most_weight")
+    ELSEWHERE = ("features",)
     features: tuple[Column, ...]
     n_bins: int
     n_groups: int
@@ -66,10 +67,6 @@ class TableLayout(AnyLayout):
     @property
     def n_words(self) -> int:
         return self.n_groups * (1 + self.n_features[0])
-
-    def digest(self) -> bytes:
-        """Return what masks are bound to; columns are in the agreement's digest."""
-        return AnyLayout.digest(replace(self, features=()))
 
     def parts(self, sums: Integers) -> Iterator[tuple[Column, Integers, Integers, Integers]]:
         """Yield each column, its moments (of words none), cells and sums by weight, by group."""

@@ -38,6 +38,7 @@ class AnyLayout:
 
     FORMAT: ClassVar[str]
     LATER: ClassVar[tuple[str, ...]] = ()  # fields that are not told of while they are empty
+    ELSEWHERE: ClassVar[tuple[str, ...]] = ()  # fields that the agreement's digest tells of
     MOST_BITS: ClassVar[int] = 40
     most_rows: int  # of all parties together
 
@@ -53,7 +54,8 @@ class AnyLayout:
 
     def digest(self) -> bytes:
         """Return what all parties' masks are bound to."""
-        told = {name: each for name, each in asdict(self).items() if name not in self.LATER or each}
+        found = {name: x for name, x in asdict(self).items() if name not in self.ELSEWHERE}
+        told = {name: each for name, each in found.items() if name not in self.LATER or each}
         return hashlib.sha256(canonical_json({"format": self.FORMAT, **told})).digest()
 
 
