@@ -14,6 +14,7 @@ from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.algorithms.certificate import FIT_TOLERANCE, Evidence
 from cobasis.algorithms.fits import DETERMINED
 from cobasis.errors import MessageError
+from cobasis.features.contract import Finite
 from cobasis.models import UNLABELLED, ChainFamily, Task
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
@@ -33,7 +34,6 @@ SCORES = {"rows", "accuracy", "accuracy_low", "accuracy_high", "log_loss", "auc"
 _SAID = ("n_rows", "evidence", "scores", "shares", "importance")
 """What rests on the analyst's word."""
 
-Number = Annotated[float, Field(allow_inf_nan=False)]
 _AsTask = Literal["clustering", "novelty", "table"]
 Gives = Literal[
     "probabilities", "scores", "numbers", "coefficients", "effects", "aligned rows", _AsTask
@@ -66,12 +66,12 @@ class ModelCard(Strict):
     facts: tuple[str, ...]  # exact: a run that lacks one ends without a model
     evidence: Evidence  # the weakest of all parties
     # of sums with a second exchange: on how many held-back rows of all, and what it is worth there
-    scores: Annotated[dict[str, Number], Field(default_factory=dict), IF_ANY]
+    scores: Annotated[dict[str, Finite], Field(default_factory=dict), IF_ANY]
     # of clusters: how much of all rows each has, to whole percent
-    shares: Annotated[tuple[Number, ...], IF_ANY] = ()
+    shares: Annotated[tuple[Finite, ...], IF_ANY] = ()
     # of sums where it is agreed: of each raw column by how much accuracy, or R2, falls where it is
     # shuffled among held-back rows, and the standard error
-    importance: Annotated[dict[str, tuple[Number, Number]], Field(default_factory=dict), IF_ANY]
+    importance: Annotated[dict[str, tuple[Finite, Finite]], Field(default_factory=dict), IF_ANY]
     limits: tuple[str, ...]
     anchor_tag: Digest | None
     model_sha256: Digest | None
