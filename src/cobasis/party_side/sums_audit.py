@@ -29,7 +29,7 @@ def audit_sums(made: Made, *, about: Mapping[str, Any]) -> AuditReport:
     counted = _counted(ready, party)
     terms, n_rows = ready.session.agreement.dp, len(ready.choice.asked.rows)
     n_features, common, least = _tells_most(ready, party, counted)
-    alone, others = counted in {"table", "scores"}, len(party.participants) - 1
+    alone, others = counted in {"table", "scores"}, len(party.keys) - 1
     if empty := counted == "scores" and party.small_cells is None:
         n_rows = 0
     rate, own = (n_rows + others * least) / n_features, n_rows / n_features

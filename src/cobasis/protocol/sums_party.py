@@ -63,8 +63,7 @@ class SumsParty(ModelUser):
                 f"{agreement.minimum_parties} at least. Ask for the roster of this round."
             )
         self.name, self.agreement, self.terms = name, agreement, sums_terms.terms_of(agreement)
-        self.participants = tuple(keys)
-        self._key, self._keys, self._attempt = key, keys, attempt
+        self.keys, self._key, self._attempt = keys, key, attempt
         # cells of few people, this party's own, of what the sums count; None where they count none
         self.small_cells: int | None = None
         self.common: tuple[float, ...] = ()  # what two own rows have in common under each map
@@ -135,7 +134,7 @@ class SumsParty(ModelUser):
         self, found: Integers, layout: AnyLayout, *, exchange: int, model: Chain | None
     ) -> MaskedSums:
         """Mask sums, with noise where it is agreed; StepError for a second content of a mask."""
-        agreement, roster = self.agreement, sums_terms.roster_of(self._keys)
+        agreement, roster = self.agreement, sums_terms.roster_of(self.keys)
         if exchange in self._sent:
             raise StepError(
                 f"party '{self.name}' has made its sums in round '{agreement.round_id}'; others "
@@ -149,7 +148,7 @@ class SumsParty(ModelUser):
         found = found if agreement.dp is None else found + self._noise(found, salt)
         occasion = (agreement.round_id, exchange, self._attempt)
         words = self._key.masked(
-            found, name=self.name, keys=self._keys, salt=salt, occasion=occasion
+            found, name=self.name, keys=self.keys, salt=salt, occasion=occasion
         )
         return MaskedSums(
             party=self.name,
