@@ -144,13 +144,13 @@ SURVIVAL = CLASSES | {"task": "survival", "classes": (), "model": "cox"}
 SURVIVAL |= {"outcome": Outcome(event="died", grid=TIMES)}
 
 
-def stepped(rows, *, model=None, before=(), south=None, **changes):
-    """The analyst after one exchange, for which party south may have been sent another model."""
+def stepped(rows, *, returns=(), before=(), **changes):
+    """The analyst after one exchange, before which every party got its last of the returns."""
 
     def sent(one, *table):
-        own = south if south and one.name == "south" else model
-        if own is not None:
-            one.accept(own)
+        for each in returns:
+            if each.party == one.name:
+                one.accept(each)
         return one.prepare(*table, exchange=1 + len(before))
 
     return summing(agree(**CLASSES | changes), rows, send=sent, before=before)
@@ -171,10 +171,10 @@ def test_a_return_between_steps_has_weights_and_no_errors_yet(first):
     again = decode_chain(data, n_components=5, task="classification", n_classes=2)
     assert (encode_chain(again), again.fit.finished) == (data, False)
     one = party("north", agree(**CLASSES))
-    one.accept(model)
+    one.accept(next(analyst.returns(model)))
     with pytest.raises(StepError, match="has not taken its last step"):
         one.coefficients()
-    second = stepped(rows, model=model, before=(analyst.total,))
+    second = stepped(rows, returns=[*analyst.returns(model)], before=(analyst.total,))
     assert second.run().model.fit.log_likelihood > model.fit.log_likelihood
 
 
@@ -182,10 +182,11 @@ def test_a_step_of_other_rows_models_or_exchanges_is_refused(first):
     """Masks of parties that were sent two models do not cancel."""
     rows, analyst = first
     model = analyst.run().model
-    told, [layer] = {"model": model, "before": (analyst.total,)}, model.layers
+    told, [layer] = {"returns": [*analyst.returns(model)], "before": (analyst.total,)}, model.layers
     other = replace(model, layers=(replace(layer, weights=layer.weights * 1.000001),))
+    unlike = told | {"returns": [*told["returns"], [*analyst.returns(other)][1]]}
     with pytest.raises(MessageError, match="what no rows have"):
-        stepped(rows, **told, south=other).run()
+        stepped(rows, **unlike).run()
     fewer = rows | {"east": tuple(each[1:] for each in rows["east"])}
     with pytest.raises(MessageError, match="of other rows than in the step before"):
         stepped(fewer, **told).run()
@@ -241,7 +242,8 @@ def test_small_cells_of_words_and_of_intervals_are_counted(first):
     table = RAW[:60].assign(ward=["surgery"] * 3 + ["other"] * 5 + ["icu"] * 52)
     one, later = (party("north", agree(**CLASSES)) for _ in range(2))
     [layer] = (model := first[1].run().model).layers  # at thrice its weights risks are uneven
-    later.accept(replace(model, layers=(replace(layer, weights=3 * layer.weights),)))
+    steep = replace(model, layers=(replace(layer, weights=3 * layer.weights),))
+    later.accept(next(first[1].returns(steep)))
     labels = SICK[:60]
     for exchange, each in ((1, one), (2, later)):
         each.prepare(table, labels, exchange=exchange)

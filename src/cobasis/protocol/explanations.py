@@ -4,7 +4,6 @@ All parties explain against one reference: those that explained against rows of 
 find unlike reasons for one prediction.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -22,7 +21,7 @@ from cobasis.models.regressions import RegressionFit
 from cobasis.models.trainer import TrainedModel
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.messages import decode_labels
+from cobasis.protocol.messages import Return, decode_labels
 from cobasis.protocol.terms import others_of, places_of
 from cobasis.statistics.attributions import Attributions, Surrogate, attributions, surrogate
 from cobasis.statistics.coefficients import CoefficientTable, table_of
@@ -149,16 +148,36 @@ class Explained:
         return surrogate(told, rows, features=self.agreement.features, explained=self.word)
 
 
-class ModelUser(ABC):
+class ModelUser:
     """A party as it uses the common model: to predict, and to say why."""
 
     name: str
     agreement: Agreement
+    _return: Return | None = None
 
     @property
-    @abstractmethod
+    def finished(self) -> bool:
+        """Whether a return was accepted, so that the party can predict."""
+        return self._return is not None
+
+    @property
+    def returned(self) -> Return:
+        """What was accepted; StepError before."""
+        if self._return is None:
+            raise StepError(
+                f"party '{self.name}' has no return yet. Call accept() with the analyst's."
+            )
+        return self._return
+
+    @property
     def model(self) -> Chain | TrainedModel:
-        """The common model."""
+        """The common model; StepError where there is none."""
+        if self.returned.model is None:
+            raise StepError(
+                "this round was for a representation and trained no model. Call transform(rows), "
+                "or agree on a task."
+            )
+        return self.returned.model
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"

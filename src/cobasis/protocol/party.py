@@ -22,8 +22,6 @@ from cobasis.linalg.arrays import Blocks, Matrix, Places, WholeTable, is_orthono
 from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import haar_columns
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.models.chain import Chain
-from cobasis.models.trainer import TrainedModel
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.explanations import ModelUser, reference
@@ -112,12 +110,6 @@ class Party(ModelUser):
         self._simulated = secret.simulated or own_key.simulated
         self._secret, self._key, self._public_rows = secret, own_key, public
         self._basis: SecretBasis | None = None
-        self._return: Return | None = None
-
-    @property
-    def finished(self) -> bool:
-        """Whether a return was accepted, so that the party can predict."""
-        return self._return is not None
 
     @property
     def basis(self) -> SecretBasis:
@@ -127,25 +119,6 @@ class Party(ModelUser):
                 f"party '{self.name}' has not prepared its upload. Call prepare(rows, labels)."
             )
         return self._basis
-
-    @property
-    def returned(self) -> Return:
-        """What was accepted; StepError before."""
-        if self._return is None:
-            raise StepError(
-                f"party '{self.name}' has no return yet. Call accept() with the analyst's."
-            )
-        return self._return
-
-    @property
-    def model(self) -> Chain | TrainedModel:
-        """The common model; StepError where there is none."""
-        if self.returned.model is None:
-            raise StepError(
-                "this round was for a representation and trained no model. Call transform(rows), "
-                "or agree on a task."
-            )
-        return self.returned.model
 
     def propose(self, rows: npt.ArrayLike | Blocks) -> SpanProposal:
         """Show the analyst the party's directions, as the anchor sees them.

@@ -292,9 +292,9 @@ def run_sums(rows: Rows, *, agreement: Agreement, keys: Mapping[str, MaskKey]) -
             traffic[name].up += message.n_bytes
             analyst.receive(message)
         result = analyst.run()
-        for name, party in parties.items():
-            traffic[name].down += result.model.n_bytes
-            party.accept(result.model)
+        for returned in analyst.returns(result.model):
+            traffic[returned.party].down += returned.n_bytes
+            parties[returned.party].accept(returned)
         if result.model.fit is None or result.model.fit.finished:
             break
         analyst = SumsAnalyst(agreement, keys=public, before=(*analyst.before, analyst.total))

@@ -79,6 +79,7 @@ class SumsAnalyst:
         layout_of = sums_terms.score_layout if this.held else sums_terms.layout_of
         self._words = np.zeros(layout_of(agreement).n_words, dtype=np.uint64)
         self.received: list[str] = []
+        self._simulated = False
 
     def receive(self, message: MaskedSums) -> None:
         """Take one party's masked sums in; MessageError for another width, roster or attempt."""
@@ -101,6 +102,7 @@ class SumsAnalyst:
                 f"another step or attempt than {attempt}, so masks would not cancel. Ask the party "
                 "to send again with the newest news."
             )
+        self._simulated = self._simulated or message.simulated
         self._words += message.words  # NumPy's unsigned integers wrap around, so masks cancel
         self.received.append(message.party)
 
@@ -153,7 +155,7 @@ class SumsAnalyst:
                 agreement_digest=self.agreement.digest(),
                 model=model,
                 trained_on=tuple(self.received),
-                simulated=False,
+                simulated=self._simulated,
                 total=self.total if model is None else None,
             )
 

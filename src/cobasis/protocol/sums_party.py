@@ -25,10 +25,10 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import TableLayout
 from cobasis.protocol.explanations import ModelUser, owners_of
 from cobasis.protocol.masks import MaskKey
-from cobasis.protocol.messages import Labels, MaskedSums, encode_labels
+from cobasis.protocol.messages import Labels, MaskedSums, Return, encode_labels
 from cobasis.protocol.newton import NewtonLayout
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
-from cobasis.protocol.refusals import refuse_few, require_known
+from cobasis.protocol.refusals import check_return, refuse_few, require_known
 from cobasis.protocol.scores import MOST_SHUFFLED
 from cobasis.protocol.totals import AnyLayout, Layout, n_small
 
@@ -68,11 +68,6 @@ class SumsParty(ModelUser):
         self.small_cells: int | None = None
         self.common: tuple[float, ...] = ()  # what two own rows have in common under each map
         self._sent = set[int]()  # exchanges of which the sums were made
-        self._model: Chain | None = None
-
-    @property
-    def finished(self) -> bool:
-        return self._model is not None
 
     def prepare(
         self, rows: npt.ArrayLike, labels: npt.ArrayLike, *, exchange: int = 1
@@ -83,7 +78,7 @@ class SumsParty(ModelUser):
         """
         table = encode(rows, self.agreement.features, party=self.name)
         told = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
-        model = self.model if exchange > 1 else None
+        model = cast("Chain", self.model) if exchange > 1 else None
         return self.sum_up(RowsInMemory(table, told), model=model, exchange=exchange)
 
     def sum_up(
@@ -219,14 +214,9 @@ class SumsParty(ModelUser):
                 "sums would have no bound. Correct them, or agree on more."
             )
 
-    def accept(self, model: Chain) -> None:
-        self._model = model
-
-    @property
-    def model(self) -> Chain:
-        if self._model is None:
-            raise StepError(f"party '{self.name}' has no model yet. Call accept() first.")
-        return self._model
+    def accept(self, returned: Return) -> None:
+        check_return(returned, self.agreement, party=self.name)
+        self._return = returned
 
 
 def _over(
