@@ -57,7 +57,7 @@ def curves_of(left: Integers, *, counts: Integers, outcome: Outcome | None) -> C
         return None
     ends = _ends(left.sum(axis=1), counts, few=outcome.fewest_leavers)
     upto = np.concatenate([np.zeros_like(left[:, :, :1]), np.cumsum(left, axis=2)], axis=2)
-    events, censored = np.diff(upto[:, :, [0, *ends]]).swapaxes(0, 1)
+    leave = np.diff(upto[:, :, [0, *ends]])
     at_risk = counts[:, None] - upto.sum(axis=1)[:, [0, *ends][: len(ends)]]
     times = np.array([outcome.grid[end - 1] for end in ends])
     compared = times[(at_risk > 0)[counts > 0].all(axis=0)]  # somebody of every group is followed
@@ -68,10 +68,10 @@ def curves_of(left: Integers, *, counts: Integers, outcome: Outcome | None) -> C
         fewest_leavers=outcome.fewest_leavers,
         times=tuple(times.tolist()),
         groups=tuple(
-            _group(times, events=each, censored=lost, at_risk=there, horizons=horizons)
-            for each, lost, there in zip(events, censored, at_risk, strict=True)
+            _group(times, each, at_risk=there, horizons=horizons)
+            for each, there in zip(leave, at_risk, strict=True)
         ),
-        log_rank=log_rank(events=events[1:], at_risk=at_risk[1:]) if ends else None,
+        log_rank=log_rank(events=leave[1:, 0], at_risk=at_risk[1:]) if ends else None,
     )
 
 
@@ -98,13 +98,9 @@ def _ends(left: Integers, counts: Integers, *, few: int) -> list[int]:
 
 
 def _group(
-    times: Array,
-    *,
-    events: Integers,
-    censored: Integers,
-    at_risk: Integers,
-    horizons: Sequence[float],
+    times: Array, leave: Integers, *, at_risk: Integers, horizons: Sequence[float]
 ) -> GroupCurve:
+    events, censored = leave
     size = int(np.count_nonzero(at_risk))
     curve = product_limit(times[:size], events=events[:size], at_risk=at_risk[:size])
     low, high = curve.interval()
@@ -119,8 +115,8 @@ def _group(
         events=tuple(events.tolist()),
         censored=tuple(censored.tolist()),
         shares=(*curve.shares.tolist(), *blank),
-        low=(*(None if np.isnan(each) else float(each) for each in low), *blank),
-        high=(*(None if np.isnan(each) else float(each) for each in high), *blank),
+        low=(*np.ma.masked_invalid(low).tolist(), *blank),
+        high=(*np.ma.masked_invalid(high).tolist(), *blank),
         median=halved(curve.times, curve.shares),
         median_low=halved(curve.times, low),
         median_high=halved(curve.times, high),
