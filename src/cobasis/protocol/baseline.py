@@ -72,10 +72,14 @@ class TableLayout(AnyLayout):
         """Yield each column, its moments (of words none), cells and sums by weight, by group."""
         table, at, weighed = sums.reshape(self.n_groups, -1), 1, self.n_counted + 3
         for each in self.features:
-            cells = at + 2 * isinstance(each, NumericFeature)
-            stop = cells + (self.n_bins if cells > at else width_of([each]))
-            last = weighed + (2 if cells > at else width_of([each]))
-            yield each, table[:, at:cells], table[:, cells:stop], table[:, weighed:last]
+            first = at + 2 * isinstance(each, NumericFeature)
+            stop = first + (self.n_bins if first > at else width_of([each]))
+            last = weighed + (2 if first > at else width_of([each]))
+            cells, more = table[:, first:stop], table[:, weighed:last]
+            if isinstance(each, CategoryFeature) and each.base is not None:
+                cells = _with_base(cells, each, whole=table[:, 0])
+                more = _with_base(more, each, whole=self.weights(sums)[:, 1]) if more.size else more
+            yield each, table[:, at:first], cells, more
             at, weighed = stop, last
 
     def weights(self, sums: Integers) -> Integers:
@@ -124,6 +128,11 @@ class TableLayout(AnyLayout):
         cells += [weighed, counts - weighed] if self.most_weight else []
         left = self.leavers(sums).sum(axis=1)  # in each interval, by groups
         return n_small(np.hstack([np.hstack(cells) >> self.bits, left]))
+
+
+def _with_base(levels: Integers, each: CategoryFeature, *, whole: Integers) -> Integers:
+    """Add the base, which has no column of its own: what the others leave of the whole."""
+    return np.insert(levels, each.code(each.base), whole - levels.sum(axis=1), axis=1)
 
 
 def _summands(column: Matrix, each: NumericFeature, *, n_bins: int) -> Matrix:
@@ -218,13 +227,7 @@ def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) ->
         columns=tuple(
             _number(each, moments / unit, bins=cells // unit, counts=counts, by_weight=more / unit)
             if isinstance(each, NumericFeature)
-            else _words(
-                each,
-                cells // unit,
-                counts=counts,
-                by_weight=more / unit,
-                weights=weights,
-            )
+            else _words(each, cells // unit, counts=counts, by_weight=more / unit)
             for each, moments, cells, more in whole.parts(sums)
         ),
         survival=curves_of(whole.leavers(sums), counts=counts, outcome=outcome),
@@ -261,20 +264,16 @@ def _fits(moments: Integers, cells: Integers, *, counts: Integers, unit: int) ->
 
 
 def _words(
-    each: CategoryFeature, cells: Integers, *, counts: Integers, by_weight: Matrix, weights: Matrix
+    each: CategoryFeature, cells: Integers, *, counts: Integers, by_weight: Matrix
 ) -> WordSummary:
-    if each.base is not None:  # has no column of its own
-        place = each.code(each.base)
-        cells = np.insert(cells, place, counts - cells.sum(axis=1), axis=1)
-        if by_weight.size:
-            by_weight = np.insert(by_weight, place, weights - by_weight.sum(axis=1), axis=1)
+    weights = by_weight.sum(axis=1, keepdims=True)
     shares, there = (cells / np.maximum(counts, 1)[:, None])[1:, 1:], counts[1:] > 0
     spreads = np.array([np.diag(one) - np.outer(one, one) for one in shares])
     return WordSummary(
         feature=each,
         counts=tuple(map(tuple, cells.tolist())),
         difference=_difference(shares[there], spreads[there]),
-        by_weight=_by_weight(by_weight, weights[:, None], spreads, there, first=1),
+        by_weight=_by_weight(by_weight, weights, spreads, there, first=1),
     )
 
 
