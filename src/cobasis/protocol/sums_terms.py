@@ -103,12 +103,10 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
         yield f"release='sums' projects no rows: leave out {', '.join(given)}"
     if min(len(agreement.parties), agreement.minimum_parties) < FEWEST_PARTIES:
         yield f"sums need minimum_parties={FEWEST_PARTIES} or more: a total of two tells each other"
-    if (agreement.task in {"regression", "count"}) != (terms.target_range is not None):
-        yield "target_range goes with a regression or a count, and only with one"
     if not terms.least_rows <= terms.most_rows <= terms.most_rows_in_all:
         yield "least_rows <= most_rows <= most_rows_in_all does not hold"
     table, fitted = agreement.task == "table", agreement.tabular
-    yield from _weight_problems(agreement, terms)
+    yield from _pair_problems(agreement, terms)
     if terms.scores and (table or fitted or agreement.dp is not None or not agreement.holdout):
         yield "scores take holdout above 0, and neither [dp], task='table' nor coefficients"
     if terms.importance and not terms.scores:
@@ -121,10 +119,17 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
         yield from (_newton_problems if fitted else _model_problems)(agreement, terms)
 
 
-def _weight_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
-    weight = "" if agreement.outcome is None else agreement.outcome.weight
-    if (agreement.task == "table" and bool(weight)) != (terms.most_weight is not None):
-        yield "most_weight goes with outcome.weight of task='table', and only with one"
+def _pair_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
+    task, fitted, outcome = agreement.task, agreement.tabular, agreement.outcome or Outcome()
+    stepped = fitted and agreement.model != "ols"
+    for name, needed, what in (
+        ("target_range", task in {"regression", "count"}, "a regression or a count"),
+        ("most_weight", task == "table" and outcome.weight, "outcome.weight of task='table'"),
+        ("steps", stepped, "a model 'logit', 'poisson' or 'cox' of sums"),
+        ("most_exposure", fitted and outcome.exposure, "outcome.exposure of coefficients"),
+    ):
+        if bool(needed) != (getattr(terms, name) is not None):
+            yield f"{name} goes with {what}, and only with one"
 
 
 def _table_problems(agreement: "Agreement") -> Iterator[str]:
@@ -161,14 +166,10 @@ def _newton_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
     kept = Outcome(**{name: getattr(outcome, name) for name in ("event", "exposure", "horizons")})
     if outcome != kept.model_copy(update={"grid": outcome.grid}):
         yield "of [outcome] sums take event, exposure, horizons and grid alone"
-    if (model == "ols") != (terms.steps is None):
-        yield "steps goes with a model 'logit', 'poisson' or 'cox' of sums, and only with one"
     if (model == "cox") != bool(outcome.grid):
         yield "model='cox' of sums takes outcome.grid, times that all times are rounded up to"
     elif outcome.grid and max(outcome.horizons, default=0) > outcome.grid[-1]:
         yield f"outcome.horizons go beyond the grid, which ends at {outcome.grid[-1]:g}"
-    if bool(outcome.exposure) != (terms.most_exposure is not None):
-        yield "most_exposure goes with outcome.exposure, and only with one"
     low, high = terms.target_range or (0.0, 1.0)
     if low >= high or (model == "poisson" and low):
         yield f"target_range={low:g}:{high:g} does not go from low to high, of counts from 0"
