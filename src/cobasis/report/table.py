@@ -28,19 +28,16 @@ def rows_of(table: BaselineTable) -> Iterator[list[str]]:
         sure = (_figure(each) for each in table.effective_rows)
         yield [f"effective rows by '{table.weight}'", *sure, ""]
     for each in table.columns:
-        apart, weighed = _apart(each), each.by_weight
         if isinstance(each, NumberSummary):
-            yield from _number(each, table.n_rows, apart=apart)
+            yield from _number(each, table.n_rows)
         else:
-            yield [each.feature.name, *([""] * len(table.groups)), apart]
-            by_level = zip(*each.counts, strict=True)
-            for level, counts in zip(each.feature.levels, by_level, strict=True):
-                name = _WORDS.get(level, level)
-                cells = map(_share, counts, table.n_rows)
-                yield [f"  {name}", *cells, ""]
+            blank, weighed = [""] * len(table.groups), each.by_weight
+            yield [each.feature.name, *blank, _apart(each)]
+            names = [_WORDS.get(level, level) for level in each.feature.levels]
+            for name, counts in zip(names, zip(*each.counts, strict=True), strict=True):
+                yield [f"  {name}", *map(_share, counts, table.n_rows), ""]
             if weighed is not None:
-                yield ["  by weight", *([""] * len(table.groups)), _apart(weighed)]
-                names = (_WORDS.get(level, level) for level in each.feature.levels)
+                yield ["  by weight", *blank, _apart(weighed)]
                 for name, told in zip(names, zip(*weighed.means, strict=True), strict=True):
                     shares = ("-" if one is None else f"{100 * one:.1f} %" for one in told)
                     yield [f"    {name}", *shares, ""]
@@ -74,11 +71,12 @@ def _curves(found: Curves) -> Iterator[list[str]]:
         yield ["  log-rank test", f"chi2 {test.chi_squared:.2f}, df {test.degrees}, {p}", *blank]
 
 
-def _number(each: NumberSummary, n_rows: tuple[int, ...], *, apart: str) -> Iterator[list[str]]:
+def _number(each: NumberSummary, n_rows: tuple[int, ...]) -> Iterator[list[str]]:
     feature, places = each.feature, range(len(n_rows))
     name = f"{feature.name}, {feature.unit}" if feature.unit else feature.name
     pairs = zip(each.means, each.deviations, strict=True)
-    yield [f"{name}: mean (SD)", *(f"{_figure(one)} ({_figure(two)})" for one, two in pairs), apart]
+    told = (f"{_figure(mean)} ({_figure(deviation)})" for mean, deviation in pairs)
+    yield [f"{name}: mean (SD)", *told, _apart(each)]
     quartiles = [[each.quantile(share, group=at) for share in (0.5, 0.25, 0.75)] for at in places]
     told = (f"{_figure(mid)} ({_figure(low)} to {_figure(high)})" for mid, low, high in quartiles)
     yield ["  median (quartiles), about", *told, ""]
@@ -131,11 +129,10 @@ def _counts(found: Curves, groups: tuple[str, ...]) -> Iterator[Iterable[object]
 
 def _balance(table: BaselineTable) -> str:
     """Draw how far apart groups are in each column, and how far by weight."""
-    each = [(x.feature.name, x.difference, x.by_weight) for x in table.columns]
     found = [
-        (name, before, after.difference)
-        for name, before, after in each
-        if before is not None and after is not None and after.difference is not None
+        (each.feature.name, each.difference, each.by_weight.difference)
+        for each in table.columns
+        if each.by_weight and None not in (each.difference, each.by_weight.difference)
     ]
     if not found:
         return ""
