@@ -71,7 +71,6 @@ class Comparison:
         return f"Sums: {told.aggregate} Each party sends {size:.1f} MB."
 
     def told(self) -> dict[str, Any]:
-        """Return what programs get."""
         figures = self.round.analyst.certificate.parties
         return {
             "data": self.data.name,
@@ -139,28 +138,27 @@ def _raw_score(rows: Matrix, labels: Labels, data: Dealt, seed: int) -> float:
 ROWS_OF_EACH_LABEL = 25
 SPARE_ROWS = 100  # beside the test set, that nobody has
 
-_USUAL: Mapping[DataName, tuple[int, int, int]] = {
-    "digits": (10, 50, 24),
-    "cancer": (4, 25, 10),
-    "diabetes": (4, 40, 7),
+_USUAL: Mapping[DataName, tuple[str, int, int, int]] = {
+    "digits": ("load_digits", 10, 50, 24),
+    "cancer": ("load_breast_cancer", 4, 25, 10),
+    "diabetes": ("load_diabetes", 4, 40, 7),
 }
-"""Parties, rows of each, and components."""
+"""What reads it, parties, rows of each, and components."""
 
 
 def deal(name: DataName, *, n_parties: int | None = None, split: Split, seed: int) -> Dealt:
     """Deal 1,797 handwritten digits, 569 breast tumours, or 442 patients with diabetes out."""
     from sklearn import datasets  # noqa: PLC0415 -- a second
 
-    readers = {"digits": datasets.load_digits, "cancer": datasets.load_breast_cancer}
-    bunch = readers.get(name, datasets.load_diabetes)()
-    rows, labels = bunch.data, bunch.target
+    reader, usual, n_each, n_components = _USUAL[name]
+    bunch = getattr(datasets, reader)()
+    rows, labels, available = bunch.data, bunch.target, len(bunch.data) - 2 * SPARE_ROWS
     # Centres and scales stand in for a code book's: a pixel counts from 0 to 16, the tumours' own
     # mean and deviation, and of the patients, published centred, columns of length 1.
     constants = {"digits": (8.0, 16.0), "cancer": (rows.mean(axis=0), rows.std(axis=0))}
     centre, scale = constants.get(name, (0.0, 1 / np.sqrt(len(rows))))
-    n_parties = _USUAL[name][0] if n_parties is None else n_parties
+    n_parties = usual if n_parties is None else n_parties
     rng = np.random.default_rng(seed)
-    n_each, available = _USUAL[name][1], len(rows) - 2 * SPARE_ROWS
     if split == "by-label":
         dealt = _by_label(name, labels, n_parties, rng)
     elif n_parties * n_each > available:
@@ -178,7 +176,7 @@ def deal(name: DataName, *, n_parties: int | None = None, split: Split, seed: in
         name=name,
         task="regression" if name == "diabetes" else "classification",
         features=numeric_features(bunch.feature_names, centre=centre, scale=scale),
-        n_components=_USUAL[name][2],
+        n_components=n_components,
         split=split,
         rows={
             f"party-{number}": (rows[own], labels[own]) for number, own in enumerate(dealt, start=1)
