@@ -82,20 +82,14 @@ def _beside_web(worker: Worker, line: list[str]) -> bool:
         return web.poll() is None
 
     shown = stamp_of(worker.certificate)
-    with _apart(line) as web:
-        worker.work(every=_EVERY, goes_on=unchanged)
-        return web.poll() is None
-
-
-def _apart(line: list[str]) -> subprocess.Popen[bytes]:
-    """Answer requests in a process of its own, without this one's memory and surroundings.
-
-    Whoever gets into what the world can reach finds no key there, and no passphrase's file. Its
-    end follows from that of the pipe, which leaving the block closes.
-    """
+    # The web half has neither this one's memory nor its surroundings: whoever gets into what the
+    # world can reach finds no key there, and no passphrase's file. It ends with the pipe, which
+    # leaving the block closes.
     known = ("PATH", "PYTHONPATH", "LANG", "TMPDIR")
     bare = {name: os.environ[name] for name in known if name in os.environ}
-    return subprocess.Popen([*line, "beside"], env=bare, stdin=subprocess.PIPE)  # noqa: S603 -- ours
+    with subprocess.Popen([*line, "beside"], env=bare, stdin=subprocess.PIPE) as web:  # noqa: S603 -- ours
+        worker.work(every=_EVERY, goes_on=unchanged)
+        return web.poll() is None
 
 
 def _web(folder: Path, listen: str, certificate: Path, key: Path) -> list[str]:
