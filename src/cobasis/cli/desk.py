@@ -217,6 +217,7 @@ def _summaries(topics: Mapping[str, Callable[[], Topic]]) -> Iterator[tuple[str,
     """Yield each topic's name, title and line; no title and why, where it cannot be read."""
     for name, read in topics.items():
         try:
-            yield name, read().title, read().line
+            topic = read()
+            yield name, topic.title, topic.line
         except (CobasisError, OSError) as error:  # as a folder that another user made
             yield name, "", str(error)
