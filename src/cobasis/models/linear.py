@@ -9,12 +9,12 @@ with more weights a step is found by conjugate gradients, one pass for each.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 from scipy.linalg import cho_factor, cho_solve
-from scipy.linalg.blas import dsyr, dsyrk
 from scipy.sparse.linalg import LinearOperator, cg
 
 from cobasis.errors import NotFiniteError
@@ -52,14 +52,14 @@ class Design:
     n_classes: int
     present: Integers
 
-    def columns(self, rows: Matrix) -> Matrix:
-        """Return a new table that may be changed."""
-        if self.waves is None:
-            return rows.copy()
-        mapped = self.waves.apply(rows)
-        np.cos(mapped, out=mapped)
-        mapped *= FACTOR
-        return mapped
+    def table(self, block: Block) -> Matrix:
+        """Return a new table of so many columns, and the targets behind them."""
+        columns = block.rows
+        if self.waves is not None:
+            columns = self.waves.apply(columns)
+            np.cos(columns, out=columns)
+            columns *= FACTOR
+        return np.column_stack([columns, self.targets(block.labels)])
 
     def targets(self, labels: Labels) -> Matrix:
         """Return numbers as they are; +1 for a row's class and -1 for others, one of two alone."""
@@ -69,77 +69,59 @@ class Design:
         return np.where(labels[:, None] == told, 1.0, -1.0)
 
 
-class Moments:
-    """Second moments about the mean, of columns among themselves and with targets."""
+class Moments(NamedTuple):
+    """Second moments of a table about its mean."""
 
     # Rows are centred before they are multiplied, and sets of rows are joined by the exact update
     # (Chan, Golub and LeVeque 1983). Moments about zero, less n mu mu' at the end, would lose all
     # digits of columns that vary little around a large mean: 1e8 + N(0, 1) squares to 1e16, and
     # float64 rounds that to whole numbers.
 
-    def __init__(self, n_columns: int, n_targets: int) -> None:
-        self.n_rows = 0
-        self.means, self.target_means = np.zeros(n_columns), np.zeros(n_targets)
-        self.scatter = np.zeros((n_columns, n_columns), order="F")  # as BLAS adds to it in place
-        self.cross = np.zeros((n_columns, n_targets))
+    n_rows: int
+    means: Matrix
+    scatter: Matrix
 
-    def take(self, columns: Matrix, targets: Matrix) -> None:
-        """Add rows; the table of columns is changed."""
-        means = columns.mean(axis=0)
-        columns -= means
-        self.scatter = dsyrk(1.0, columns.T, beta=1.0, c=self.scatter, lower=1, overwrite_c=1)
-        self.cross += columns.T @ targets
-        self._move(len(columns), means, targets.mean(axis=0))
-
-    def join(self, other: "Moments") -> None:
-        if other.n_rows:
-            self.scatter += other.scatter
-            self.cross += other.cross
-            self._move(other.n_rows, other.means, other.target_means)
-
-    def _move(self, n_more: int, means: Matrix, target_means: Matrix) -> None:
-        """Account for the distance of two sets' means, and move to the mean of both."""
-        gap, target_gap = means - self.means, target_means - self.target_means
-        n_rows = self.n_rows + n_more
-        weight = self.n_rows * n_more / n_rows
-        self.scatter = dsyr(weight, gap, lower=1, a=self.scatter, overwrite_a=1)
-        self.cross += weight * np.outer(gap, target_gap)
-        self.means = self.means + gap * (n_more / n_rows)
-        self.target_means = self.target_means + target_gap * (n_more / n_rows)
-        self.n_rows = n_rows
+    def joined(self, more: "Moments") -> "Moments":
+        n_rows, gap = self.n_rows + more.n_rows, more.means - self.means
+        share = more.n_rows / max(1, n_rows)
+        apart = self.n_rows * share * np.outer(gap, gap)
+        return Moments(n_rows, self.means + share * gap, self.scatter + more.scatter + apart)
 
 
 def fit_ridge(rows: LabelledRows, *, design: Design, over: Pass) -> tuple[Affine, float, Held]:
     """Fit with the penalty that leaving each row out finds best; of some return what it held."""
-    if rows.n_blocks == 1 and rows.n_rows < design.width:
-        sizes, axes, found = _axes_by_rows(rows.block(0), design)
+    width = design.width
+    if rows.n_blocks == 1 and rows.n_rows < width:
+        table = design.table(rows.block(0))
+        means = table.mean(axis=0)
+        sizes, axes, along = _axes_by_rows(table - means, width)
     else:
-        found = Moments(design.width, design.targets(np.zeros(0)).shape[1])
-        for moments in over(partial(_moments, design=design), rows, step="sums"):
-            found.join(moments)
-        sizes, axes = np.linalg.eigh(found.scatter, UPLO="L")
+        each = over(partial(_moments, design=design), rows, step="sums")
+        _, means, scatter = reduce(Moments.joined, each)
+        sizes, axes = np.linalg.eigh(scatter[:width, :width])
+        along = axes.T @ scatter[:width, width:]
     shrink = 1.0 / (np.maximum(sizes, 0.0)[:, None] + PENALTIES)
-    along, means, target_means = axes.T @ found.cross, found.means, found.target_means
-    middle = found.n_rows, means, target_means
-    work = partial(_errors, design=design, middle=middle, axes=axes, shrink=shrink, along=along)
+    work = partial(_errors, design=design, means=means, axes=axes, shrink=shrink, along=along)
     errors, held = np.zeros(len(PENALTIES)), []
     for more, some in over(work, rows, step="penalty"):
         errors += more
         held += some
     best = int(np.argmin(np.where(np.isfinite(errors), errors, np.inf)))
     weights = axes @ (shrink[:, [best]] * along)
-    fitted = Affine(weights=weights, offset=target_means - means @ weights)
-    one = int(len(target_means) == 1)  # the second of two classes, beside zero
+    fitted = Affine(weights=weights, offset=means[width:] - means[:width] @ weights)
+    one = int(weights.shape[1] == 1)  # the second of two classes, beside zero
     logits = [np.pad(taken[:, best], ((0, 0), (one, 0))) for taken, _ in held]
     places = [np.searchsorted(design.present, labels) for _, labels in held]
     return fitted, float(PENALTIES[best]), list(zip(logits, places, strict=True))
 
 
 def _moments(rows: LabelledRows, index: int, *, design: Design) -> Moments:
-    block = rows.block(index)
-    found = Moments(design.width, design.targets(block.labels[:0]).shape[1])
-    for chunk in chunks(block, width=design.width):
-        found.take(design.columns(chunk.rows), design.targets(chunk.labels))
+    found = Moments(0, np.zeros(1), np.zeros(1))
+    for chunk in chunks(rows.block(index), width=design.width):
+        table = design.table(chunk)
+        means = table.mean(axis=0)
+        table -= means
+        found = found.joined(Moments(len(table), means, table.T @ table))
     return found
 
 
@@ -148,7 +130,7 @@ def _errors(
     index: int,
     *,
     design: Design,
-    middle: tuple[int, Matrix, Matrix],
+    means: Matrix,
     axes: Matrix,
     shrink: Matrix,
     along: Matrix,
@@ -159,35 +141,29 @@ def _errors(
     # Generalised cross-validation, which takes the mean leverage for all, chooses another penalty
     # where a few rows weigh much.
     errors, parts = np.zeros(len(PENALTIES)), []
-    (n_rows, means, target_means), weights = middle, shrink[:, :, None] * along[:, None]
-    every = -(-n_rows // HELD_ROWS)
+    weights, every = shrink[:, :, None] * along[:, None], -(-rows.n_rows // HELD_ROWS)
     for chunk in chunks(rows.block(index), width=design.width):
-        columns = design.columns(chunk.rows)
-        columns -= means
+        columns, targets = np.split(design.table(chunk) - means, [design.width], axis=1)
         turned = columns @ axes
-        fits = np.tensordot(turned, weights, 1)
+        residuals = targets[:, None] - np.tensordot(turned, weights, 1)
         np.multiply(turned, turned, out=turned)
-        free = 1.0 - 1.0 / n_rows - turned @ shrink
-        targets = design.targets(chunk.labels)[:, None]
-        residuals = targets - target_means - fits
+        free = 1.0 - 1.0 / rows.n_rows - turned @ shrink
         with np.errstate(divide="ignore", invalid="ignore"):  # of a single row
             residuals /= free[:, :, None]
         errors += np.einsum("rpt,rpt->p", residuals, residuals)
-        parts.append(Block(targets[::every] - residuals[::every], chunk.labels[::every]))
+        own = targets + means[design.width :]
+        parts.append(Block(own[::every, None] - residuals[::every], chunk.labels[::every]))
     return errors, parts
 
 
-def _axes_by_rows(block: Block, design: Design) -> tuple[Matrix, Matrix, Moments]:
-    """Return the scatter's sizes and axes from fewer rows than columns, by their own table."""
-    columns, targets = design.columns(block.rows), design.targets(block.labels)
-    found = Moments(0, 0)
-    found.n_rows, found.means = len(columns), columns.mean(axis=0)
-    columns -= found.means
-    found.cross, found.target_means = columns.T @ targets, targets.mean(axis=0)
+def _axes_by_rows(table: Matrix, width: int) -> tuple[Matrix, Matrix, Matrix]:
+    """Return the scatter's sizes and axes, and targets along them, from fewer rows than columns."""
+    columns, targets = np.split(table, [width], axis=1)
     sizes, sides = np.linalg.eigh(columns @ columns.T)
     # Centred rows have one direction fewer than rows; along it there is rounding, and no axis.
     kept = sizes > EPS * len(columns) * sizes[-1]
-    return sizes[kept], (columns.T @ sides[:, kept]) / np.sqrt(sizes[kept]), found
+    axes = (columns.T @ sides[:, kept]) / np.sqrt(sizes[kept])
+    return sizes[kept], axes, axes.T @ (columns.T @ targets)
 
 
 # ---------------------------------------------------------------- logistic regression
