@@ -214,29 +214,24 @@ def _mixed(each: Mixed, waves: Matrix, sides: Matrix, factor: Matrix) -> Turn:
     """Write normal scores and hats as sums of bends, max(x - knot, 0), and waves of the scores."""
     # A hat goes through the cosines as well, so that a map is one chain of layers: for small x,
     # cos(x - pi / 2) / SMALL is x / SMALL to a share of SMALL^2 / 6 = 2e-9, which cutting exceeds.
-    n_columns, n_bends = len(each.knots), sum(len({*knots}) for knots in each.knots)
-    n_hats = n_bends - n_columns
-    first, moved = np.zeros((n_columns, n_bends)), np.zeros(n_bends)
-    scores, hats = np.zeros((n_bends, n_columns)), np.zeros((n_bends, n_hats))
-    level, at, hat = np.zeros(n_columns), 0, 0
-    for column, knots in enumerate(each.knots):
-        places, counts = np.unique(knots, return_counts=True)
-        ranks = np.cumsum(counts) - counts / 2
-        values = np.column_stack(
-            [scipy.special.ndtri(ranks / len(knots)), np.eye(len(places))[:, 1:]]
-        )
+    pieces = [np.unique(knots, return_counts=True) for knots in each.knots]
+    level, turns = list[float](), list[Matrix]()
+    for places, counts in pieces:
+        shares = (np.cumsum(counts) - counts / 2) / counts.sum()
+        values = np.column_stack([scipy.special.ndtri(shares), np.eye(len(places))[:, 1:]])
         slopes = np.diff(values, axis=0) / np.diff(places)[:, None]
-        turns = np.diff(np.vstack([0 * slopes[:1], slopes, 0 * slopes[:1]]), axis=0)
-        here = slice(at, at + len(places))
-        first[column, here], moved[here] = 1.0, -places
-        scores[here, column], level[column] = turns[:, 0], values[0, 0]
-        hats[here, hat : hat + len(places) - 1] = SMALL * turns[:, 1:]
-        at, hat = at + len(places), hat + len(places) - 1
+        turns.append(np.diff(np.vstack([0 * slopes[:1], slopes, 0 * slopes[:1]]), axis=0))
+        level.append(values[0, 0])
+    beside = scipy.linalg.block_diag
+    scores = beside(*(turn[:, :1] for turn in turns))
+    hats = beside(*(turn[:, 1:] for turn in turns))
+    first = beside(*(np.ones((1, len(turn))) for turn in turns))
+    n_hats = hats.shape[1]
     return Turn(
-        bends=(first, moved),
-        weights=np.hstack([scores @ waves, hats]),
+        bends=(first, -np.concatenate([places for places, _ in pieces])),
+        weights=np.hstack([scores @ waves, SMALL * hats]),
         offset=np.concatenate([level @ waves + sides, np.full(n_hats, -np.pi / 2)]),
-        factor=np.concatenate([factor, np.full(n_hats, 1 / SMALL / np.sqrt(n_columns))]),
+        factor=np.concatenate([factor, np.full(n_hats, 1 / SMALL / np.sqrt(len(pieces)))]),
         n_waves=each.n_waves,
     )
 
