@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from cobasis.algorithms import BasisName
 from cobasis.errors import LabelError, OptionError
 from cobasis.estimators.inputs import label_column
-from cobasis.estimators.transformer import OF_ROWS, REQUESTED, CollaborativeTransformer
+from cobasis.estimators.transformer import OF_ROWS, CollaborativeTransformer
 from cobasis.features.maps import Columns, Mixed, RandomFourier
 from cobasis.features.outcome import VALUE, Outcome, record_type
 from cobasis.linalg.arrays import Array, Matrix
@@ -28,9 +28,6 @@ from cobasis.statistics.survival import survival_figures
 @dataclass(kw_only=True, eq=False, repr=False)
 class CollaborativePredictor(CollaborativeTransformer):
     """What classifier and regressor share: a model on the aligned rows of all parties."""
-
-    __metadata_request__predict: ClassVar = REQUESTED
-    __metadata_request__score: ClassVar = REQUESTED
 
     estimator: ModelName | Estimator | None = None
     release: Release = "rows"
@@ -169,9 +166,6 @@ class CollaborativeClassifier(
     True
     """
 
-    __metadata_request__predict_proba: ClassVar = REQUESTED
-    __metadata_request__decision_function: ClassVar = REQUESTED
-
     _task: ClassVar[Task] = "classification"
 
     score = CollaborativePredictor.score  # the mixin's has no parties
@@ -254,9 +248,6 @@ class CollaborativeSurvival(CollaborativeTransformer):
     >>> model.score(X, y, parties=parties) > 0.7
     True
     """
-
-    __metadata_request__predict: ClassVar = REQUESTED
-    __metadata_request__score: ClassVar = REQUESTED
 
     _task: ClassVar[Task] = "survival"
 

@@ -33,7 +33,7 @@ from cobasis.models import Task
 from cobasis.protocol.simulation import simulate
 
 OF_ROWS = ("n_components", "aligner", "anchor", "n_anchor_rows", "basis", "public_rows")
-REQUESTED = {"parties": True}
+_REQUESTED = {"parties": True}
 """Asked for by default when scikit-learn routes metadata; nobody has to set a request."""
 
 
@@ -104,8 +104,12 @@ class CollaborativeTransformer(
     'cannot tell'
     """
 
-    __metadata_request__fit: ClassVar = REQUESTED
-    __metadata_request__transform: ClassVar = REQUESTED
+    __metadata_request__fit: ClassVar = _REQUESTED
+    __metadata_request__transform: ClassVar = _REQUESTED
+    __metadata_request__predict: ClassVar = _REQUESTED
+    __metadata_request__predict_proba: ClassVar = _REQUESTED
+    __metadata_request__decision_function: ClassVar = _REQUESTED
+    __metadata_request__score: ClassVar = _REQUESTED
 
     _task: ClassVar[Task] = "representation"
 
