@@ -90,11 +90,8 @@ class NumericFeature(Strict):
         return self
 
     def __repr_args__(self) -> "Iterable[tuple[str | None, Any]]":
-        always = {"name", "centre", "scale"}
-        for name, field in type(self).model_fields.items():
-            value = getattr(self, name)
-            if name in always or value != field.default:
-                yield name, value
+        told = {"name", "centre", "scale", *self.model_dump(exclude_defaults=True)}
+        return [(name, value) for name, value in self if name in told]
 
 
 Word = Annotated[str, Field(min_length=1, max_length=200)]
