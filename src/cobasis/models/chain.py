@@ -20,7 +20,6 @@ from cobasis.models.regressions import RegressionFit
 
 Function = Literal["Relu", "Tanh", "Sigmoid", "Cos", "Square", "LogSumExp"]
 Head = Literal["probabilities", "decision", "prediction"]
-ChainTask = Literal["classification", "regression"]
 
 ABSENT = -1e30
 """Logit of a class that no training row had: its likelihood is exactly zero."""
@@ -32,7 +31,6 @@ _PAIRS_AT_ONCE = 2**15
 LEAF = -1
 """What stands for a column at a leaf."""
 
-_TWO = 2
 _NOT_FINITE = "it gives numbers that are not finite"
 
 
@@ -69,7 +67,7 @@ class Trees:
     @property
     def first_children(self) -> Integers:
         """The place of each node's first child; the second is behind it."""
-        return self.n_trees + _TWO * np.arange(np.count_nonzero(self.is_node))
+        return self.n_trees + 2 * np.arange(np.count_nonzero(self.is_node))
 
     def apply(self, rows: Matrix) -> Matrix:
         """Add up the leaves that each row comes to, tree by tree in their order."""
@@ -150,7 +148,7 @@ class Chain:
             )
         found = self.outputs(rows)
         if self.head == "decision":
-            return found[:, 1] if found.shape[1] == _TWO else found
+            return found[:, 1] if found.shape[1] == 2 else found  # noqa: PLR2004
         from scipy.special import softmax
 
         return np.asarray(softmax(found, axis=1))
@@ -167,7 +165,7 @@ class Chain:
         return self.head == "probabilities"
 
     @property
-    def task(self) -> ChainTask:
+    def task(self) -> Literal["classification", "regression"]:
         return "regression" if self.head == "prediction" else "classification"
 
     def tempered(self, held: Held) -> "Chain":
