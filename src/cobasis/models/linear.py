@@ -7,7 +7,6 @@ up loss, slope and curvature. Steps are exact while the curvature of all weights
 with more weights a step is found by conjugate gradients, one pass for each.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import NamedTuple
@@ -253,23 +252,22 @@ class _Problem:
             return exact.reshape(weights.shape)
         factors = [cho_factor(table) for table in curvature]
 
-        def product(direction: Matrix) -> Matrix:
+        def product(vector: Matrix) -> Matrix:
+            direction = vector.reshape(weights.shape)
             work = partial(_product, weights=weights, present=self.present, direction=direction)
             sums = self.over(work, self.rows, step=f"{_STEP}, curvature")
             bent: Matrix = sum(sums, start=np.zeros_like(direction))
             bent[:, :-1] += direction[:, :-1] / self.strength
-            return bent
+            return bent.ravel()
 
-        def eased(slope: Matrix) -> Matrix:
-            solved = [cho_solve(factor, each) for factor, each in zip(factors, slope, strict=True)]
-            return np.array(solved)
+        def eased(vector: Matrix) -> Matrix:
+            slopes = vector.reshape(weights.shape)
+            return np.concatenate([cho_solve(*each) for each in zip(factors, slopes, strict=True)])
 
-        def operator(made: Callable[[Matrix], Matrix]) -> LinearOperator:
-            flat = lambda vector: made(vector.reshape(weights.shape)).ravel()  # noqa: E731
-            return LinearOperator((weights.size,) * 2, matvec=flat, dtype=np.float64)
-
-        goal, ease = -gradient.ravel(), operator(eased)
-        solved, _ = cg(operator(product), goal, rtol=_ACCURACY, maxiter=_MOST_PRODUCTS, M=ease)
+        square, goal = (weights.size,) * 2, -gradient.ravel()
+        bends = LinearOperator(square, matvec=product, dtype=np.float64)
+        eases = LinearOperator(square, matvec=eased, dtype=np.float64)
+        solved, _ = cg(bends, goal, rtol=_ACCURACY, maxiter=_MOST_PRODUCTS, M=eases)
         step: Matrix = solved.reshape(weights.shape)
         if len(weights) > 1:
             step[:, -1] -= step[:, -1].mean()  # what the other form gives at once
