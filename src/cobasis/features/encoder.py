@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from cobasis.errors import DtypeError, FeatureError, NotFiniteError, ShapeError
 from cobasis.features.contract import (
@@ -27,7 +28,6 @@ from cobasis.linalg.arrays import EXACT_INTEGER, Array, Matrix, as_table
 
 if TYPE_CHECKING:
     import narwhals as nw
-    from scipy.interpolate import CubicSpline
 
 SHOWN = 5
 """How many names or words a message shows."""
@@ -194,11 +194,9 @@ def encoded_columns(features: Iterable[Feature]) -> tuple[EncodedColumn, ...]:
 
 
 @lru_cache(maxsize=64)
-def spline_through(knots: tuple[float, ...]) -> "CubicSpline":
+def spline_through(knots: tuple[float, ...]) -> "scipy.interpolate.CubicSpline":
     """Return natural cubic splines, each 1 at one knot and 0 at others; none for the first."""
-    from scipy.interpolate import CubicSpline  # noqa: PLC0415 -- keeps imports light
-
-    return CubicSpline(knots, np.eye(len(knots))[:, 1:], bc_type="natural")
+    return scipy.interpolate.CubicSpline(knots, np.eye(len(knots))[:, 1:], bc_type="natural")
 
 
 def bent(values: Array, knots: tuple[float, ...]) -> Matrix:

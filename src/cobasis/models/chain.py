@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
+import scipy
 
 from cobasis.errors import EstimateError, ModelFileError, NotFiniteError, OptionError
 from cobasis.features.maps import Turn
@@ -149,9 +150,7 @@ class Chain:
         found = self.outputs(rows)
         if self.head == "decision":
             return found[:, 1] if found.shape[1] == 2 else found  # noqa: PLR2004
-        from scipy.special import softmax
-
-        return np.asarray(softmax(found, axis=1))
+        return np.asarray(scipy.special.softmax(found, axis=1))
 
     @property
     def method(self) -> str:
@@ -172,15 +171,13 @@ class Chain:
         """Return a model of the same predictions, whose likelihoods are right on held-out rows."""
         if not held:
             return self
-        from scipy.optimize import minimize_scalar
-
         logits, places = map(np.concatenate, zip(*held, strict=True))
         # A true label counts as one of n + k, with one of each class added (Platt's rule for two):
         # rows that are told apart without an error would ask for infinity.
         other = logits.shape[1] / (len(logits) + logits.shape[1])
         told = (1 - other) * logits[np.arange(len(logits)), places].sum()
         told += other * logits.mean(axis=1).sum()
-        found = minimize_scalar(
+        found = scipy.optimize.minimize_scalar(
             lambda log: np.logaddexp.reduce(np.exp(log) * logits, 1).sum() - np.exp(log) * told,
             bounds=(-9.0, 9.0),
             method="bounded",

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy
 
 from cobasis.errors import CobasisError
 from cobasis.linalg.arrays import Array, Matrix
@@ -40,21 +41,17 @@ def figures(
 ) -> dict[str, Figure]:
     """Measure what such rows allow, of positions of classes with their probabilities too."""
     if task == "count":
-        from scipy.special import xlogy
-
         off, told = np.abs(truth - predicted), (predicted > 0) & np.isfinite(predicted)
         found = {"MAE": _redrawn(_mean, off)}
         if told.all():
-            deviance = 2 * (xlogy(truth, truth / predicted) - truth + predicted)
+            deviance = 2 * (scipy.special.xlogy(truth, truth / predicted) - truth + predicted)
             found = {"deviance": _redrawn(_mean, deviance), **found}
     elif task == "regression":
         off = np.abs(truth - predicted)
         found = {"R2": _redrawn(_r2, truth, predicted), "MAE": _redrawn(_mean, off)}
     else:
-        from scipy.stats import binomtest
-
         right = truth == predicted
-        share = binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
+        share = scipy.stats.binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
         found = {"accuracy": Figure(float(right.mean()), float(share.low), float(share.high))}
         if likely is not None:
             told = truth[:, None] == np.arange(likely.shape[1])
@@ -68,15 +65,13 @@ def compared(ours: Array, other: Array, *, truth: Array, task: Task) -> Verdict:
     """Say whether `ours` is better than `other` on the same rows, by a test in pairs at 5 %."""
     # Of classes McNemar's exact one, which holds for however few rows; of numbers Student's, of
     # squared errors, whose mean is what R2 is made of.
-    from scipy.stats import binomtest, ttest_1samp
-
     if task == "regression":
         gains = (other - truth) ** 2 - (ours - truth) ** 2
-        p = ttest_1samp(gains, 0.0).pvalue if np.ptp(gains) > 0 else 1.0
+        p = scipy.stats.ttest_1samp(gains, 0.0).pvalue if np.ptp(gains) > 0 else 1.0
     else:
         gains = (ours == truth).astype(np.int64) - (other == truth)
         n_unlike = int(np.count_nonzero(gains))
-        p = binomtest(int(np.sum(gains > 0)), n_unlike).pvalue if n_unlike else 1.0
+        p = scipy.stats.binomtest(int(np.sum(gains > 0)), n_unlike).pvalue if n_unlike else 1.0
     if p >= 2 * _TAIL or np.isnan(p):
         return "no difference"
     return "better" if gains.mean() > 0 else "worse"
@@ -163,11 +158,10 @@ def _calibration(truth: Array, likely: Matrix) -> dict[str, Figure]:
     # Log-odds that are all alike have no slope, and those of one class no end.
     if likely.shape[1] != 2 or min(np.ptp(truth), np.ptp(likely[:, 1])) == 0:  # noqa: PLR2004
         return {}
-    from scipy.special import logit
     from sklearn.linear_model import LogisticRegression
 
     tiny = np.finfo(float).eps
-    odds = logit(np.clip(likely[:, 1], tiny, 1 - tiny))[:, None]
+    odds = scipy.special.logit(np.clip(likely[:, 1], tiny, 1 - tiny))[:, None]
     fitted = LogisticRegression(C=1e9, max_iter=1_000).fit(odds, truth)
     table, chance = np.column_stack([odds, np.ones(len(odds))]), fitted.predict_proba(odds)[:, 1]
     bend = table.T @ (table * (chance * (1 - chance))[:, None])
