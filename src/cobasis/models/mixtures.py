@@ -19,6 +19,7 @@ from cobasis.features.encoder import encoded_columns
 from cobasis.linalg.arrays import EPS, Integers, Matrix
 from cobasis.models import Estimator, Mixture
 from cobasis.models.chain import LEAF, Affine, Chain, Layer, Trees
+from cobasis.models.tuning import folds
 
 MOST_ROWS = 20_000
 """Rows of all parties, in proportion, on which is fitted."""
@@ -26,7 +27,7 @@ MOST_ROWS = 20_000
 FEWEST = 10
 """Rows behind every centre, and between two levels of novelty; an agreement may ask for more."""
 
-_COMPONENTS, _LEVELS, _FOLDS = (1, 2, 3, 5, 8), 1000, 5
+_COMPONENTS, _LEVELS = (1, 2, 3, 5, 8), 1000
 
 
 def fit_clusters(
@@ -56,8 +57,6 @@ def fit_clusters(
 
 def fit_novelty(rows: Matrix, owners: Integers, *, fewest: int, seed: int) -> Chain:
     """Fit the density of rows, and write as its number which share of rows is as unlikely."""
-    from sklearn.model_selection import KFold
-
     n_rows, least = len(rows), max(fewest, 2 * rows.shape[1])
     fit, kept = partial(_mixture, seed=seed, n_init=1), list[Estimator]()
     for n in (each for each in _COMPONENTS if max(each, 2) * least <= n_rows):
@@ -75,8 +74,8 @@ def fit_novelty(rows: Matrix, owners: Integers, *, fewest: int, seed: int) -> Ch
     # What a density was fitted to is more likely under it than new rows of the same people are, so
     # levels are of rows that a fit has not seen.
     again = partial(fit, n_components=best.n_components)
-    folds = KFold(_FOLDS, shuffle=True, random_state=seed).split(rows)
-    unseen = [again(rows[one]).score_samples(rows[other]) for one, other in folds]
+    splits = folds(owners, task="novelty", seed=seed)
+    unseen = [again(rows[one]).score_samples(rows[other]) for one, other in splits]
     n_levels = min(_LEVELS, n_rows // least)
     levels = np.quantile(np.concatenate(unseen), np.arange(1, n_levels) / n_levels)
     columns = np.repeat([0, LEAF], [len(levels), 2 * len(levels)])

@@ -93,7 +93,7 @@ def folds(labels: Array, *, task: Task, seed: int) -> list[tuple[Any, Any]]:
     """Return shuffled folds, stratified where every class has a row for each; none of few rows."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    numbers = task == "regression"
+    numbers = task != "classification"
     if len(labels) < 2 * _FOLDS:
         return []
     few = numbers or np.unique(labels, return_counts=True)[1].min() < _FOLDS
