@@ -14,7 +14,7 @@ from benchmarks.machine import in_a_child, peak_bytes
 from cobasis.analyst_side.passes import FilePasses
 from cobasis.bundle.uploads import UploadFile, open_payload
 from cobasis.linalg.arrays import Matrix
-from cobasis.models import out_of_core, trainer
+from cobasis.models import out_of_core, passes, trainer
 from cobasis.protocol import training
 
 COMPONENTS, PARTIES, BLOCK = 50, 20, 50_000
@@ -76,7 +76,7 @@ def draw_uploads(folder: Path, n_rows: int) -> None:
 
 def take(step: str, place: str, *, quick: bool) -> dict[str, Any]:
     if quick:  # few rows are one block else, which no limit of passes ends
-        training.MOST_CELLS, trainer.SAMPLE_ROWS = 0, 1_000
+        training.MOST_CELLS, passes.SAMPLE_ROWS = 0, 1_000
     folder = Path(place)
     out_of_core.MAX_PASSES, out_of_core.MAX_ROUNDS = MLP_PASSES, TREES
     began = time.perf_counter()

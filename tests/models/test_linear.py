@@ -7,7 +7,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifierCV, RidgeCV
 
 from cobasis.errors import NotFiniteError
-from cobasis.models import linear, trainer
+from cobasis.models import linear, passes
 from cobasis.models.linear import PENALTIES, Design, fit_logistic, fit_ridge
 from cobasis.models.passes import Pass, WholeRows
 from cobasis.models.trainer import train
@@ -113,7 +113,7 @@ def test_rows_that_a_plane_tells_apart_settle_too_and_what_does_not_is_an_error(
 def test_a_sample_without_some_class_costs_passes_and_not_accuracy(monkeypatch):
     rows, labels = digits(200)
     labels = np.where(np.arange(200) > 195, 10, labels)
-    monkeypatch.setattr(trainer, "SAMPLE_ROWS", 40)
+    monkeypatch.setattr(passes, "SAMPLE_ROWS", 40)
     found = train(rows, labels, model="logistic", **CLASSES)
     assert set(found.predict(rows)) == set(range(11))
 

@@ -16,7 +16,7 @@ from cobasis.errors import MissingExtraError, OptionError
 from cobasis.models import FAMILIES, out_of_core
 from cobasis.models.chain import Affine
 from cobasis.models.out_of_core import fit_xgboost
-from cobasis.models.passes import Pass, Split
+from cobasis.models.passes import Job, Pass
 from cobasis.models.sources import xgboost_layers
 from cobasis.models.trainer import train
 from models.chains import Cut
@@ -108,9 +108,9 @@ def boosted(n_classes, monkeypatch):
     monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 20)
     rows, target = curved()
     labels = np.digitize(target, {2: [0.1], 3: [-0.5, 0.5]}[n_classes]) if n_classes else target
-    split = Split(axes=np.eye(4), n_rows=len(rows), seed=0)
-    classes = np.arange(n_classes) if n_classes else None
-    return fit_xgboost(Cut(rows, labels, ()), split=split, classes=classes, over=Pass()), rows
+    told = dict.fromkeys(Job.__dataclass_fields__) | {"axes": np.eye(4), "seed": 0, "over": Pass()}
+    told |= {"task": n_classes and "classification", "present": np.arange(n_classes)}
+    return fit_xgboost(Job(**told | {"rows": Cut(rows, labels, ())})), rows
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 0])

@@ -12,14 +12,13 @@ its own where there are many.
 import copy
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from cobasis.linalg.threads import available_threads, in_order
 from cobasis.models import Estimator
-from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Split
+from cobasis.models.passes import Block, Job, Labels
 from cobasis.models.tuning import log_likelihood
 from cobasis.progress import Report
 
@@ -30,17 +29,15 @@ _TOLERANCE = 1e-4
 _ROWS_AT_ONCE = 20_000
 
 
-def fit_by_batches(
-    network: Estimator, rows: LabelledRows, *, split: Split, classes: Labels | None, over: Pass
-) -> Estimator:
+def fit_by_batches(network: Estimator, job: Job) -> Estimator:
     """Teach a perceptron round by round, and return it as it was at its best."""
-    judged_by = split.judges(rows, over)
-    extra = {} if classes is None else {"classes": classes}
+    rows, judged_by = job.rows, job.judges()
+    extra = {} if job.classes is None else {"classes": job.classes}
     per_round = max(1, min(rows.n_blocks, ROUND_ROWS * rows.n_blocks // rows.n_rows))
     last = MAX_PASSES * -(-rows.n_blocks // per_round)
     best, score, stale = network, float("-inf"), 0
     for number in range(last):
-        for block in _round(rows, split, number, per_round):
+        for block in _round(job, number, per_round):
             with warnings.catch_warnings():
                 # scikit-learn's perceptron takes Ctrl-C for an end, and says no more than this
                 warnings.filterwarnings("error", message="Training interrupted by user")
@@ -52,19 +49,19 @@ def fit_by_batches(
         stale += 1
         if now > score + _TOLERANCE:
             best, score, stale = copy.deepcopy(network), now, 0
-        over.report("training, rounds at most", number + 1, last)
+        job.over.report("training, rounds at most", number + 1, last)
         if stale == PATIENCE:
             break
     return best
 
 
-def _round(rows: LabelledRows, split: Split, number: int, per_round: int) -> Iterator[Block]:
+def _round(job: Job, number: int, per_round: int) -> Iterator[Block]:
     """Yield a round's rows in mini-batches; blocks come in a new order in each pass."""
-    passes, place = divmod(number, -(-rows.n_blocks // per_round))
-    order = np.random.default_rng([split.seed, passes]).permutation(rows.n_blocks)
+    passes, place = divmod(number, -(-job.rows.n_blocks // per_round))
+    order = np.random.default_rng([job.seed, passes]).permutation(job.rows.n_blocks)
     chosen = order[place * per_round : (place + 1) * per_round].tolist()
-    rng = np.random.default_rng([split.seed, number])
-    for block in in_order(partial(split.part, rows), chosen):
+    rng = np.random.default_rng([job.seed, number])
+    for block in in_order(job.part, chosen):
         shuffled = rng.permutation(len(block.labels))
         for part in np.array_split(shuffled, max(1, -(-len(shuffled) // _ROWS_AT_ONCE))):
             if len(part):
@@ -92,23 +89,23 @@ ROW_BYTES = 24
 """Of xgboost's file, beside two bytes for each number of a row."""
 
 
-def fit_xgboost(rows: LabelledRows, *, split: Split, classes: Labels | None, over: Pass) -> bytes:
+def fit_xgboost(job: Job) -> bytes:
     """Boost trees along the axes, until rows that were kept apart see no gain; as JSON."""
     import xgboost
 
     steps = {"max_bin": 256, "nthread": available_threads()}
-    grown = {"eta": 0.1, "max_depth": 6, "tree_method": "hist", "seed": split.seed, **steps}
+    grown = {"eta": 0.1, "max_depth": 6, "tree_method": "hist", "seed": job.seed, **steps}
     settings = {**grown, "verbosity": 0, "objective": "reg:squarederror"}
-    if classes is not None:
+    if (classes := job.classes) is not None:
         several = {"objective": "multi:softprob", "num_class": len(classes)}
         settings |= several if len(classes) > 2 else {"objective": "binary:logistic"}  # noqa: PLR2004
-    found, judged_by = None, split.judges(rows, over)
+    found, judged_by = None, job.judges()
     if judged_by is not None:
         judged_by = _told(judged_by, classes)
         if len(judged_by.labels) >= ENOUGH_FOR_STEPS:
             found = xgboost.QuantileDMatrix(judged_by.rows, label=judged_by.labels, **steps)
-    with over.room(rows) as folder:
-        blocks = _blocks_for(lambda at: _told(split.part(rows, at), classes), rows.n_blocks, folder)
+    with job.over.room(job.rows) as folder:
+        blocks = _blocks_for(lambda at: _told(job.part(at), classes), job.rows.n_blocks, folder)
         kind = xgboost.QuantileDMatrix if folder is None else xgboost.ExtMemQuantileDMatrix
         matrix, watched = kind(blocks, ref=found, **steps), []
         if judged_by is not None:
@@ -122,7 +119,7 @@ def fit_xgboost(rows: LabelledRows, *, split: Split, classes: Labels | None, ove
             evals=watched,
             early_stopping_rounds=PATIENCE if watched else None,
             verbose_eval=False,
-            callbacks=[_callback(over.report)],
+            callbacks=[_callback(job.over.report)],
         )
         del matrix, blocks  # which delete files of theirs, and say so where these are gone
     if watched:

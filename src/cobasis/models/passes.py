@@ -13,15 +13,19 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from cobasis.errors import LabelError, NotFiniteError, StepError
+from cobasis.errors import LabelError, NotFiniteError, OptionError, StepError
 from cobasis.linalg.arrays import Array, Integers, Matrix
 from cobasis.linalg.threads import in_order
-from cobasis.models import Task
+from cobasis.models import ChainFamily, Estimator, ModelName, Task
+from cobasis.models.chain import Affine, Chain, Held, Layer, chain_of, folded
 from cobasis.models.tuning import EARLY_STOPPING_ROWS
 from cobasis.progress import Report, silent
 
 Labels = Array
 Result = TypeVar("Result")
+
+SAMPLE_ROWS = 10_000
+"""Rows on which a grid is searched, by five folds."""
 
 _ROWS_APART = 100_000
 CHUNK_CELLS = 2**20
@@ -119,44 +123,6 @@ def chunks(block: Block, *, width: int) -> Iterator[Block]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Split:
-    """How rows are learned, and which never are, because training is judged by them."""
-
-    axes: Matrix  # along which
-    n_rows: int
-    seed: int
-    # of labels that are numbers: learned about zero with a spread of one
-    middle: float = 0.0
-    spread: float | None = None
-
-    @property
-    def n_apart(self) -> int:
-        few = self.n_rows <= EARLY_STOPPING_ROWS
-        return 0 if few else min(self.n_rows // 10, _ROWS_APART)
-
-    def along(self, block: Block) -> Block:
-        labels = block.labels
-        labels = labels if self.spread is None else (labels - self.middle) / self.spread
-        return Block(block.rows @ self.axes, labels)
-
-    def judges(self, rows: LabelledRows, over: Pass) -> Block | None:
-        """Return all rows that are kept apart; None where there are none."""
-        if not self.n_apart:
-            return None
-        parts = list(over(partial(self.part, apart=True), rows, step="rows to judge by"))
-        return Block(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-
-    def part(self, rows: LabelledRows, index: int, *, apart: bool = False) -> Block:
-        """Return a block's rows that are kept apart, or those that are learned."""
-        # Drawn, since the rows of a single block lie party after party.
-        block = rows.block(index)
-        n_here, chosen = len(block.rows), np.zeros(len(block.rows), dtype=bool)
-        share = min(n_here, -(-self.n_apart * n_here // max(1, rows.n_rows)))
-        chosen[np.random.default_rng([self.seed, index]).permutation(n_here)[:share]] = True
-        return self.along(Block(block.rows[chosen == apart], block.labels[chosen == apart]))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Seen:
     n_rows: int
     total: Matrix
@@ -170,6 +136,78 @@ class Seen:
         size = self.n_rows * len(axes)
         mean = float((self.total @ axes).sum()) / size
         return max(float(np.trace(self.second)) / size - mean**2, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """Rows that a family learns from, and those that it never does, as they judge its training."""
+
+    rows: LabelledRows
+    over: Pass
+    axes: Matrix  # along which they are learned
+    seen: Seen
+    n_classes: int  # those agreed on, some of which may have no row; 0 for regression
+    present: Integers  # those that have a row
+    task: Task
+    seed: int
+    tempered: bool
+    held: Held  # what the fit finds out for a temperature
+    tuned: Callable[[ModelName, Block], Estimator]  # fits a family with the best of its grid
+    # of labels that are numbers: learned about zero with a spread of one
+    middle: float = 0.0
+    spread: float | None = None
+
+    @property
+    def classes(self) -> Labels | None:
+        """The classes that rows have; None for regression."""
+        return self.present if self.task == "classification" else None
+
+    @property
+    def sample(self) -> Block:
+        return self.rows.sample(SAMPLE_ROWS)
+
+    def whole(self, name: str) -> Block:
+        if self.rows.n_blocks > 1:
+            raise OptionError(
+                f"{name} holds all rows in memory, and {self.rows.n_rows:,} rows of "
+                f"{self.rows.n_columns} columns are more than is held. Choose a family that reads "
+                "them block by block: 'logistic', 'ridge', 'rff', 'mlp' or 'xgboost'."
+            )
+        return self.along(self.rows.block(0))
+
+    @property
+    def n_apart(self) -> int:
+        n_rows = self.rows.n_rows
+        return 0 if n_rows <= EARLY_STOPPING_ROWS else min(n_rows // 10, _ROWS_APART)
+
+    def judges(self) -> Block | None:
+        """Return all rows that are kept apart; None where there are none."""
+        if not self.n_apart:
+            return None
+        apart = self.over(
+            lambda _, at: self.part(at, apart=True), self.rows, step="rows to judge by"
+        )
+        return Block(*(np.concatenate(each) for each in zip(*apart, strict=True)))
+
+    def part(self, index: int, *, apart: bool = False) -> Block:
+        """Return a block's rows that are kept apart, or those that are learned."""
+        # Drawn, since the rows of a single block lie party after party.
+        block = self.rows.block(index)
+        n_here, chosen = len(block.rows), np.zeros(len(block.rows), dtype=bool)
+        share = min(n_here, -(-self.n_apart * n_here // max(1, self.rows.n_rows)))
+        chosen[np.random.default_rng([self.seed, index]).permutation(n_here)[:share]] = True
+        return self.along(Block(block.rows[chosen == apart], block.labels[chosen == apart]))
+
+    def along(self, block: Block) -> Block:
+        labels = block.labels
+        labels = labels if self.spread is None else (labels - self.middle) / self.spread
+        return Block(block.rows @ self.axes, labels)
+
+    def chain(self, family: ChainFamily, layers: Sequence[Layer]) -> Chain:
+        """Return a model of layers that take rows along the axes."""
+        turn = Affine(weights=self.axes, offset=np.zeros(len(self.axes)))
+        whole = folded([turn, *layers])
+        return chain_of(family, whole, present=self.present, n_classes=self.n_classes)
 
 
 def look(rows: LabelledRows, over: Pass, *, task: Task, n_classes: int | None) -> Seen:

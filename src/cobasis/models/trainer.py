@@ -5,7 +5,7 @@ and for a cluster. The other families are libraries': on many blocks a perceptro
 mini-batches, xgboost from files, and scikit-learn's trees are refused.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, cast
@@ -13,19 +13,17 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from cobasis.errors import LabelError, OptionError
-from cobasis.linalg.arrays import Integers, Matrix
+from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import TABULAR, ChainFamily, Estimator, ModelName, Task, family, needing
-from cobasis.models.chain import Affine, Chain, Head, Held, Layer, chain_of, folded
+from cobasis.models.chain import Affine, Chain, Head, Held, Layer, chain_of
 from cobasis.models.linear import FACTOR, Design, draw_waves, fit_logistic, fit_ridge
 from cobasis.models.out_of_core import fit_by_batches, fit_xgboost
 from cobasis.models.passes import (
-    Block,
+    Job,
     LabelledRows,
     Labels,
     Pass,
-    Seen,
-    Split,
     WholeRows,
     axes_of,
     look,
@@ -33,9 +31,6 @@ from cobasis.models.passes import (
 from cobasis.models.sources import boosted_layers, network_layers, xgboost_layers
 from cobasis.models.tuning import folds, refuse_row_carrying, stored_bytes, tuned, unfitted
 from cobasis.progress import Report, silent
-
-SAMPLE_ROWS = 10_000
-"""Rows on which a grid is searched, by five folds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,12 +127,13 @@ def train(
         held: Held = []
         job = Job(
             rows=source,
-            split=Split(axes=axes, n_rows=source.n_rows, seed=seed),
+            over=over,
+            axes=axes,
             seen=seen,
             n_classes=len(seen.counts),
             present=np.flatnonzero(seen.counts),
             task=task,
-            over=over,
+            seed=seed,
             tempered=tempered,
             held=held,
             tuned=partial(tuned, task=task, seed=seed, held=held),
@@ -174,50 +170,11 @@ def refuse_model(
             import xgboost  # noqa: F401
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    rows: LabelledRows
-    split: Split
-    seen: Seen
-    n_classes: int  # those agreed on, some of which may have no row; 0 for regression
-    present: Integers  # those that have a row
-    task: Task
-    over: Pass
-    tempered: bool
-    held: Held  # what the fit finds out for a temperature
-    tuned: Callable[[ModelName, Block], Estimator]  # fits a family with the best of its grid
-
-    @property
-    def classes(self) -> Labels | None:
-        """The classes that rows have; None for regression."""
-        return self.present if self.task == "classification" else None
-
-    @property
-    def sample(self) -> Block:
-        return self.split.along(self.rows.sample(SAMPLE_ROWS))
-
-    def whole(self, name: str) -> Block:
-        if self.rows.n_blocks > 1:
-            raise OptionError(
-                f"{name} holds all rows in memory, and {self.rows.n_rows:,} rows of "
-                f"{self.rows.n_columns} columns are more than is held. Choose a family that reads "
-                "them block by block: 'logistic', 'ridge', 'rff', 'mlp' or 'xgboost'."
-            )
-        return self.split.along(self.rows.block(0))
-
-    def chain(self, family: ChainFamily, layers: Sequence[Layer]) -> Chain:
-        """Return a model of layers that take rows along the axes."""
-        turn = Affine(weights=self.split.axes, offset=np.zeros(len(self.split.axes)))
-        whole = folded([turn, *layers])
-        return chain_of(family, whole, present=self.present, n_classes=self.n_classes)
-
-
 def _linear(job: Job, *, name: ChainFamily) -> Chain:
     """Fit ridge to rows in their own frame, which turning would not change, or to waves of them."""
     waves, width = None, job.rows.n_columns
     if name == "rff":
-        axes = job.split.axes
-        waves = draw_waves(axes, variance=job.seen.variance(axes), seed=job.split.seed)
+        waves = draw_waves(job.axes, variance=job.seen.variance(job.axes), seed=job.seed)
         width = len(waves.offset)
     design = Design(width=width, waves=waves, n_classes=job.n_classes, present=job.present)
     last, _, held = fit_ridge(job.rows, design=design, over=job.over)
@@ -232,14 +189,14 @@ def _linear(job: Job, *, name: ChainFamily) -> Chain:
 
 def _logistic(job: Job) -> Chain:
     """Fit logistic regression in the rows' own frame, with the sample's best strength."""
-    present, sample = job.present, job.sample
+    present, sample = job.present, job.along(job.sample)
     n_outputs = 1 if len(present) == 2 else len(present)  # noqa: PLR2004 -- of two, one tells both
     start, strength = np.zeros((n_outputs, job.rows.n_columns + 1)), 1.0
     if len(np.unique(sample.labels)) > 1:
         tried = job.tuned("logistic", sample)
         strength = float(tried.get_params()["C"])
         if np.array_equal(tried.classes_, present):
-            start = np.column_stack([tried.coef_ @ job.split.axes.T, tried.intercept_])
+            start = np.column_stack([tried.coef_ @ job.axes.T, tried.intercept_])
             if n_outputs > 1:
                 start[:, -1] -= start[:, -1].mean()
     fitted = fit_logistic(job.rows, present=present, strength=strength, start=start, over=job.over)
@@ -251,9 +208,9 @@ def _perceptron(job: Job) -> Chain:
 
     if job.rows.n_blocks == 1:
         return job.chain("mlp", network_layers(job.tuned("mlp", job.whole("mlp"))))
-    network = clone(job.tuned("mlp", job.sample)).set_params(early_stopping=False, shuffle=False)
-    how: dict[str, Any] = {"split": job.split, "classes": job.classes, "over": job.over}
-    return job.chain("mlp", network_layers(fit_by_batches(network, job.rows, **how)))
+    chosen = job.tuned("mlp", job.along(job.sample))
+    network = clone(chosen).set_params(early_stopping=False, shuffle=False)
+    return job.chain("mlp", network_layers(fit_by_batches(network, job)))
 
 
 def _boosted_trees(job: Job) -> Chain:
@@ -263,12 +220,12 @@ def _boosted_trees(job: Job) -> Chain:
 
 def _xgboost(job: Job) -> Chain:
     """Boost xgboost's trees; five folds of a sample tell how far their scores are likelihoods."""
-    told = fit_xgboost(job.rows, split=job.split, classes=job.classes, over=job.over)
-    rows, labels = job.rows.sample(SAMPLE_ROWS)
+    told = fit_xgboost(job)
+    rows, labels = job.sample
     known = np.unique(labels)
-    same: dict[str, Any] = {"task": job.task, "seed": job.split.seed, "tempered": False}
+    same: dict[str, Any] = {"task": job.task, "seed": job.seed, "tempered": False}
     asked = job.tempered and job.n_classes
-    for learned, rest in folds(labels, task=job.task, seed=job.split.seed) if asked else ():
+    for learned, rest in folds(labels, task=job.task, seed=job.seed) if asked else ():
         if np.array_equal(np.unique(labels[learned]), known):
             fitted = train(rows[learned], labels[learned], model="xgboost", **same)
             likely = fitted.scores(rows[rest], method="predict_proba")[:, known]
@@ -279,7 +236,7 @@ def _xgboost(job: Job) -> Chain:
 
 def _svm(job: Job) -> TrainedModel:
     fitted = job.tuned("svm", job.whole("model='svm'"))
-    return TrainedModel(axes=job.split.axes, estimator=fitted)
+    return TrainedModel(axes=job.axes, estimator=fitted)
 
 
 def _users(estimator: Estimator, job: Job, *, allow_row_carrying: bool) -> TrainedModel:
@@ -289,7 +246,7 @@ def _users(estimator: Estimator, job: Job, *, allow_row_carrying: bool) -> Train
     fitted = clone(estimator).fit(*block)
     if not allow_row_carrying:
         refuse_row_carrying(fitted, block.rows)
-    return TrainedModel(axes=job.split.axes, estimator=fitted)
+    return TrainedModel(axes=job.axes, estimator=fitted)
 
 
 def _in_any_unit(fit: Callable[[Job], Chain]) -> Callable[[Job], Chain]:
@@ -298,9 +255,9 @@ def _in_any_unit(fit: Callable[[Job], Chain]) -> Callable[[Job], Chain]:
     def fitted(job: Job) -> Chain:
         if job.task == "classification":
             return fit(job)
-        labels = job.rows.sample(SAMPLE_ROWS).labels
+        labels = job.sample.labels
         middle, spread = float(labels.mean()), float(labels.std()) or 1.0
-        found = fit(replace(job, split=replace(job.split, middle=middle, spread=spread)))
+        found = fit(replace(job, middle=middle, spread=spread))
         return found.rescaled(spread, np.array([middle]))
 
     return fitted
