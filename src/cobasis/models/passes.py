@@ -122,20 +122,10 @@ def chunks(block: Block, *, width: int) -> Iterator[Block]:
         yield Block(block.rows[place].astype(np.float64, copy=False), block.labels[place])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Seen:
-    n_rows: int
+class Seen(NamedTuple):
     total: Matrix
     second: Matrix
     counts: Integers
-
-    def variance(self, axes: Matrix) -> float:
-        """Return the variance of all numbers of all rows along the axes, about their one mean."""
-        # A turn leaves the sum of squares as it is. The difference cancels little: along principal
-        # axes a mean far from zero lies on the first, and the numbers are not alike.
-        size = self.n_rows * len(axes)
-        mean = float((self.total @ axes).sum()) / size
-        return max(float(np.trace(self.second)) / size - mean**2, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +151,15 @@ class Job:
     def classes(self) -> Labels | None:
         """The classes that rows have; None for regression."""
         return self.present if self.task == "classification" else None
+
+    @property
+    def variance(self) -> float:
+        """The variance of all numbers of all rows along the axes, about their one mean."""
+        # A turn leaves the sum of squares as it is. The difference cancels little: along principal
+        # axes a mean far from zero lies on the first, and the numbers are not alike.
+        size = self.rows.n_rows * len(self.axes)
+        mean = float((self.seen.total @ self.axes).sum()) / size
+        return max(float(np.trace(self.seen.second)) / size - mean**2, 0.0)
 
     @property
     def sample(self) -> Block:
@@ -211,15 +210,14 @@ class Job:
 
 
 def look(rows: LabelledRows, over: Pass, *, task: Task, n_classes: int | None) -> Seen:
-    seen = list(over(partial(_look, task=task, n_classes=n_classes), rows, step="looking at rows"))
-    counts = np.zeros(n_classes or max(len(each.counts) for each in seen), dtype=np.int64)
-    for each in seen:
-        counts[: len(each.counts)] += each.counts
-    n_rows = sum(each.n_rows for each in seen)
-    if not n_rows:
+    if not rows.n_rows:
         raise StepError("there are no rows, so nothing can be trained. Receive uploads first.")
-    total, second = (sum(getattr(each, of) for each in seen) for of in ("total", "second"))
-    return Seen(n_rows=n_rows, total=total, second=second, counts=counts)
+    work = partial(_look, task=task, n_classes=n_classes)
+    total, second, counts = zip(*over(work, rows, step="looking at rows"), strict=True)
+    found = np.zeros(n_classes or max(map(len, counts)), dtype=np.int64)
+    for each in counts:
+        found[: len(each)] += each
+    return Seen(total=sum(total), second=sum(second), counts=found)
 
 
 def _look(rows: LabelledRows, index: int, *, task: Task, n_classes: int | None) -> Seen:
@@ -243,7 +241,7 @@ def _look(rows: LabelledRows, index: int, *, task: Task, n_classes: int | None) 
     elif not np.isfinite(block.labels).all():
         raise NotFiniteError("the labels are not all finite. Drop the rows that have none.")
     total, second = block.rows.sum(axis=0, dtype=np.float64), block.rows.T @ block.rows
-    return Seen(n_rows=len(block.rows), total=total, second=second, counts=counts)
+    return Seen(total=total, second=second, counts=counts)
 
 
 def axes_of(rows: LabelledRows, seen: Seen, *, over: Pass) -> Matrix:

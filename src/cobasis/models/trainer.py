@@ -174,7 +174,7 @@ def _linear(job: Job, *, name: ChainFamily) -> Chain:
     """Fit ridge to rows in their own frame, which turning would not change, or to waves of them."""
     waves, width = None, job.rows.n_columns
     if name == "rff":
-        waves = draw_waves(job.axes, variance=job.seen.variance(job.axes), seed=job.seed)
+        waves = draw_waves(job.axes, variance=job.variance, seed=job.seed)
         width = len(waves.offset)
     design = Design(width=width, waves=waves, n_classes=job.n_classes, present=job.present)
     last, _, held = fit_ridge(job.rows, design=design, over=job.over)
