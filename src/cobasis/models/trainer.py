@@ -227,9 +227,8 @@ def _xgboost(job: Job) -> Chain:
     asked = job.tempered and job.n_classes
     for learned, rest in folds(labels, task=job.task, seed=job.seed) if asked else ():
         if np.array_equal(np.unique(labels[learned]), known):
-            fitted = train(rows[learned], labels[learned], model="xgboost", **same)
-            likely = fitted.scores(rows[rest], method="predict_proba")[:, known]
-            logits = np.log(np.maximum(likely, np.finfo(float).tiny))
+            fitted = cast("Chain", train(rows[learned], labels[learned], model="xgboost", **same))
+            logits = fitted.outputs(rows[rest])[:, known]
             job.held.append((logits, np.searchsorted(known, labels[rest])))
     return job.chain("boosted_trees", xgboost_layers(told))
 
