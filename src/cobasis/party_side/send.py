@@ -258,24 +258,21 @@ def _made(ready: Ready, *, looked: bool = True) -> Made:
 
 def _begun(made: Made) -> tuple[Payload | SpanProposal | MaskedSums, int]:
     """Begin what may leave in the vault, as which file of its; return it as it leaves."""
-    session, message, basis, release, content = made.ready.session, made.message, None, "", ""
-    agreement = session.agreement
+    session, message, basis, release = made.ready.session, made.message, None, ""
     if isinstance(message, Projection):
         basis, release = message.basis, message.noising.release if message.noising else ""
     elif isinstance(message, MaskedSums):
         # Before a byte is on the disk: whatever leaves, no other content gets the same masks.
-        content = hashlib.sha256(message.words.astype("<u8").tobytes()).hexdigest()
-        release = "" if agreement.dp is None else content
+        release = hashlib.sha256(message.words.astype("<u8").tobytes()).hexdigest()
     # Charged before the noise that leaves is drawn. A kill in between has spent a release that
     # nobody saw; made again it is the same numbers, and free. Drawn first, a kill would leave
     # noise on the disk that no account knows of.
     number = session.vault.begin_upload(
         made.ready.choice,
         basis,
-        agreement=agreement,
+        agreement=session.agreement,
         time=moment_text(now()),
         release=release,
-        content=content,
     )
     if not isinstance(message, Projection):
         return message, number

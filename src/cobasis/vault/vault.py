@@ -101,11 +101,11 @@ class Vault(Hidden):
         agreement: Agreement,
         time: str,
         release: str = "",
-        content: str = "",
     ) -> int:
         """Keep the basis, the rows and the charge of an upload, before a byte of it leaves.
 
-        Without a basis it is a proposal, or sums, of which the content is a digest.
+        Without a basis it is a proposal, or sums. The release is a digest of sums, or of all that
+        the noise of rows is drawn for.
         """
         asked = choice.asked
         with self._records.alone():
@@ -113,7 +113,7 @@ class Vault(Hidden):
             now = self.choose_span(asked)  # nobody else writes any more
             if basis is not None:
                 self._refuse_other_basis(now, choice, basis)
-            elif before := self.made_before(agreement, asked, content=content):
+            elif before := self.made_before(agreement, asked, content=release):
                 return before.number
             forced = asked.forced if now.span == "forced" else None
             entry = UploadEntry(
@@ -130,7 +130,7 @@ class Vault(Hidden):
                 reason=forced.reason if forced else "",
                 by=" and ".join(forced.by) if forced else "",
                 charge=charge_of(agreement, release),
-                sums=asked.sums and replace(asked.sums, content=content),
+                sums=asked.sums and replace(asked.sums, content=release),
             )
             dataset = (None if basis is None else now.dataset) or Dataset(
                 name=secrets.token_hex(8),
