@@ -20,7 +20,7 @@ import numpy.typing as npt
 from pydantic import TypeAdapter
 
 from cobasis.errors import DifferenceError, OptionError, SpanReuseError, VaultError
-from cobasis.linalg.arrays import Hidden
+from cobasis.linalg.arrays import Hidden, Mask
 from cobasis.protocol.exchanges import MessageName
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.protocol.secrets import PartyKey, SecretBasis
@@ -225,14 +225,14 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str, seed: 
         )
     by = (asked.rows[:0], asked.people) if len(asked.people) else (asked.rows, asked.people)
     known = [(each, seen) for each in datasets if (seen := each.knows(*by)).any()]
-    nobody = np.zeros(len(asked.rows), dtype=bool)
+    since = [compare(each.last, asked.rows) for each, _ in reversed(known)]
     choice = Choice(
         asked=asked,
         span="fresh",
         # of the same rows the same: what an audit rehearsed and rounded, the next one and `send` do
         key=PartyKey(hmac.digest(seed, asked.columns.encode() + asked.rows.tobytes(), "sha256")),
-        changes=_changes([each for each, _ in known], asked),
-        renamed=_renamed(datasets, asked, np.logical_or.reduce([nobody, *(s for _, s in known)])),
+        changes=min(since, key=lambda each: each.fewest, default=None),
+        renamed=_renamed(datasets, asked, [seen for _, seen in known]),
     )
     if asked.sums is not None:
         _refuse_difference(every, asked, asked.sums, party=party)
@@ -312,7 +312,7 @@ def _relabelled(before: str, now: str) -> bool:
     return any(said.get(column, labels) != labels for column, labels in then.items())
 
 
-def _renamed(datasets: Sequence[Dataset], asked: Asked, old: npt.NDArray[np.bool_]) -> float:
+def _renamed(datasets: Sequence[Dataset], asked: Asked, old: Sequence[Mask]) -> float:
     """Return which share of rows has a new identifier, and values that were uploaded before.
 
     Zero where rows have no identifiers: what is known by its values is old then. Values that
@@ -320,15 +320,10 @@ def _renamed(datasets: Sequence[Dataset], asked: Asked, old: npt.NDArray[np.bool
     """
     values, counts = np.unique(np.append(asked.rows, asked.beside), return_counts=True)
     alone = np.isin(asked.rows, values[counts == 1])
-    known = [dataset.knows(asked.rows, asked.people[:0]) for dataset in datasets]
-    seen = np.logical_or.reduce([np.zeros(len(asked.rows), dtype=bool), *known])
-    return float(np.sum(seen & ~old & alone) / max(1, len(asked.rows)))
-
-
-def _changes(known: Sequence[Dataset], asked: Asked) -> Changes | None:
-    """Compare a table with each earlier one; the fewest that came, or that went, tell most."""
-    found = [compare(each.last, asked.rows) for each in reversed(known)]
-    return min(found, key=lambda each: each.fewest, default=None)
+    by_values = [dataset.knows(asked.rows, asked.people[:0]) for dataset in datasets]
+    nobody = np.zeros(len(asked.rows), dtype=bool)
+    seen, known = (np.logical_or.reduce([nobody, *each]) for each in (by_values, old))
+    return float(np.sum(seen & ~known & alone) / max(1, len(asked.rows)))
 
 
 def compare(before: Fingerprints, after: Fingerprints) -> Changes:
