@@ -170,15 +170,14 @@ def _words(column: pl.Series, missing: str, *, least: int) -> tuple[CategoryFeat
     return feature, sorted({*counts} - {*words})
 
 
-def components_for(features: Iterable[Feature], *, width: int, precision: str) -> dict[int, str]:
+def components_for(features: Features, *, width: int, precision: str) -> dict[int, str]:
     """Return two candidates for l, with what each lets leave and costs; the smaller one first."""
-    listed = tuple(features)
-    if not listed:
+    if not features:
         return {}
-    bits, record = BITS[precision], bits_agreed(columns_in(listed))
+    bits, record = BITS[precision], bits_agreed(columns_in(features))
     usual, under = max(1, min(100, 2 * width // 3)), max(1, ceil(record / bits) - 1)
     prices = _NARROW if width < _WIDE else {least / width: text for least, text in _MANY.items()}
-    prices = prices if width == width_of(listed) else {}  # of columns
+    prices = prices if width == width_of(features) else {}  # of columns
     found = {}
     for size in sorted({usual, min(under, usual)}):
         price = next(
