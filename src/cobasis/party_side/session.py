@@ -193,7 +193,6 @@ SUFFIX, PART = ".secret", "secret.bin"
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SentSecret(Hidden):
-    secret: ConsortiumSecret
     key: bytes
     maker: str
     bundle: str
@@ -220,16 +219,15 @@ def read_secret(session: PartySession, path: Path | None = None) -> SentSecret:
                 f"{len(key)} bytes, not {KEY_BYTES}. Ask for the file that 'cobasis agreement new' "
                 "makes."
             )
-        found = ConsortiumSecret(key)
-        found.check_opens(session.agreement, party=session.name)
-        return SentSecret(secret=found, key=key, maker=manifest.sender, bundle=digest)
+        ConsortiumSecret(key).check_opens(session.agreement, party=session.name)
+        return SentSecret(key=key, maker=manifest.sender, bundle=digest)
 
 
 def keep_secret(session: PartySession, sent: SentSecret) -> None:
     # In this order: a kill in between leaves a secret that no line tells of, and `sign` reads it
     # again and writes the line. A line about a secret that is not there would have to be believed.
     with session.alone():
-        session.round.join(sent.secret)
+        session.round.join(ConsortiumSecret(sent.key))
         session.transcript.append("joined", {"secret_from": sent.maker, "bundle": sent.bundle})
 
 
