@@ -213,7 +213,7 @@ def _written(
     rows = StreamedTable(good, agreement=agreement, party=session.name, report=session.report)
     rows = rows.unmapped()  # explained by columns
     ids = rows.identifiers()
-    others = parts_of(session, ids, beside=use.beside, of=use.of)
+    others = parts_of(session, ids, use=use)
 
     def answered(first: int, blocks: Iterator[Matrix]) -> pl.DataFrame:
         # blocks share one buffer
@@ -271,24 +271,22 @@ def held_back(session: PartySession) -> pl.LazyFrame:
     )
 
 
-def parts_of(
-    session: PartySession, ids: Iterable[object] | None, *, beside: Sequence[Path], of: str
-) -> Matrix | None:
+def parts_of(session: PartySession, ids: Iterable[object] | None, *, use: Usable) -> Matrix | None:
     """Return the sum of the others' parts of these people, in their order, made by a model."""
-    if not beside:
+    if not use.beside:
         return None
     agreement, missing = session.agreement, {each.name: each for each in _block(session)}
     senders, names = [*missing.values()], _part_names(agreement)
     known = pl.Series(agreement.id, ids)
     columns: list[Column] = [*numeric_features(names), *as_text(agreement.id)]
     people, found = known.cast(pl.String).to_frame(), np.zeros((len(known), len(names)))
-    for path in beside:
+    for path in use.beside:
         with session.alone():
             bundle = session.opened(path, kind="part", senders=senders)
             sender, told = bundle.manifest.sender, bundle.manifest.told
             source = source_of(bundle.parts[_PART], party=sender, features=columns)
             part = source.collect(pl.col([agreement.id, *names])).cast({agreement.id: pl.String})
-        if missing.pop(sender, None) is None or told != {"model": of}:
+        if missing.pop(sender, None) is None or told != {"model": use.of}:
             raise TableError(
                 f"'{path.name}' of {sender} was given twice, or is of another model than the one "
                 "that you accepted last. Have it made anew with 'cobasis predict --part'."

@@ -112,7 +112,7 @@ def score_quietly(session: PartySession) -> Scores:
 def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usable) -> Scores:
     agreement, task, held = session.agreement, session.agreement.task, gathered(rows.kept)
     truth = cast("Labels", rows.kept.labels())  # of what is unlabelled nothing is scored
-    others = parts_of(session, rows.kept.people(), beside=use.beside, of=use.of)
+    others = parts_of(session, rows.kept.people(), use=use)
     aligned, measured = use.aligned(held, others), partial(_measured, agreement, truth=truth)
     found = Scores(n_rows=len(truth), together=measured(use.model, aligned))
     if agreement.tabular:  # a model of one's own is the same fit to few rows
