@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cobasis.bundle.uploads import STORED
 from cobasis.errors import LabelError, SpanReuseError, UnsignedError
 from cobasis.features.outcome import VALUE, part_of
-from cobasis.linalg.arrays import Hidden
+from cobasis.linalg.arrays import Hidden, Mask
 from cobasis.models import UNSCORED
 from cobasis.party_side.rows import Findings, PartyRows, public_rows_in, unlike
 from cobasis.party_side.session import PartySession
@@ -121,7 +121,7 @@ def _sums_entry(session: PartySession, rows: PartyRows, *, exchange: Exchange) -
     )
 
 
-def _labels_of(rows: PartyRows, agreement: Agreement, *, side: npt.NDArray[np.bool_]) -> str:
+def _labels_of(rows: PartyRows, agreement: Agreement, *, side: Mask) -> str:
     """Return digests of each column of labels and of what it holds; empty without any."""
     codes = rows.table.labels()
     if codes is None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from cobasis.algorithms.bases import BASES
@@ -27,7 +26,7 @@ from cobasis.features.contract import CategoryFeature, NumericFeature, columns_i
 from cobasis.features.encoder import SHOWN
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding
-from cobasis.linalg.arrays import Hidden
+from cobasis.linalg.arrays import Hidden, Mask
 from cobasis.party_side.session import PartySession
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import EXCHANGES
@@ -45,7 +44,7 @@ class PartyRows(Hidden):
     table: StreamedTable
     marks: Fingerprints
     ids: Fingerprints | None  # None where the agreement has no identifier
-    held: npt.NDArray[np.bool_]
+    held: Mask
 
     def keeping(self, people: Fingerprints) -> "PartyRows":
         """Return the same rows with nobody held back but some people."""
@@ -60,7 +59,7 @@ class PartyRows(Hidden):
     def kept(self) -> StreamedTable:
         return self.table.only(self.held)
 
-    def version(self, side: npt.NDArray[np.bool_], *, labels: bool = True) -> str:
+    def version(self, side: Mask, *, labels: bool = True) -> str:
         """Return a digest of some rows' values, identifiers and labels, whatever their order."""
         told: Any = self.table.labels() if labels else None
         columns = [] if told is None else [told[name] for name in told.dtype.names or (...,)]

@@ -107,7 +107,7 @@ class Dataset(Hidden):
     people: Fingerprints = field(default_factory=_nobody)
     history: tuple[UploadEntry, ...] = ()  # oldest first
 
-    def knows(self, rows: Fingerprints, people: Fingerprints) -> npt.NDArray[np.bool_]:
+    def knows(self, rows: Fingerprints, people: Fingerprints) -> Mask:
         """Tell of rows, then of people, whether they were ever uploaded through this basis."""
         known = np.isin(rows, self.last) | np.isin(rows, self.earlier)
         return np.concatenate([known, np.isin(people, self.people)])
