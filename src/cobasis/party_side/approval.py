@@ -130,9 +130,7 @@ def approvals(agreement: Path, party: str) -> tuple[Approval, ...]:
     return tuple(line_in(each, Approval) for each in beside(agreement, f"{party}.*.approval"))
 
 
-def newest(
-    given: Iterable[Approval], agreement: Agreement
-) -> dict[tuple[Approver | None, str, MessageName], Approval]:
+def newest(given: Iterable[Approval], agreement: Agreement) -> tuple[Approval, ...]:
     """Return each officer's last word on an audit and a kind of file.
 
     A withdrawal ends what was given for that kind of file before, by whichever audit.
@@ -143,7 +141,7 @@ def newest(
         if each.withdrawn:
             found = {key: told for key, told in found.items() if (key[0], key[2]) != (who, kind)}
         found[who, each.report, kind] = each
-    return found
+    return tuple(found.values())
 
 
 def word_approved(session: PartySession) -> str:
@@ -152,7 +150,7 @@ def word_approved(session: PartySession) -> str:
     if not officers_of(agreement, session.name):
         return ""
     used = {each.told["approval"] for each in session.history(WORD)}
-    for each in newest(approvals(session.path, session.name), agreement).values():
+    for each in newest(approvals(session.path, session.name), agreement):
         if each.text() not in used and each.covers_word(agreement, party=session.name, at=at):
             return each.text()
     raise AuditUnsignedError(
@@ -169,8 +167,9 @@ def approved(session: PartySession, found: Audited) -> dict[str, Approval]:
     if not officers:
         return {}
     last = newest(approvals(session.path, party), agreement)
-    flaws = {each: _flaw(session, found.report, each) for each in last.values()}
-    good = {at.name: each for (at, *_), each in last.items() if at and not flaws[each]}
+    flaws = {each: _flaw(session, found.report, each) for each in last}
+    sound = (each for each in last if not flaws[each])
+    good = {who.name: each for each in sound if (who := each.officer(agreement))}
     if good:
         return good
     then = (

@@ -146,10 +146,10 @@ def finish(session: PartySession, to: Path | None) -> Sent | None:
     made, sent = session.kept_file(exchange, end=MADE), session.digests_sent(exchange)
     if not (made.exists() and sent and file_digest(made) == sent[-1]):
         return None
-    line = session.history(exchange.sent_as)[-1]
-    told = newest(approvals(session.path, session.name), session.agreement).items()
-    last = [(who, each) for (who, *_), each in told if who and each.exchange == exchange.message]
-    back = {who for who, each in last if each.withdrawn and each.time >= line.time}
+    agreement, line = session.agreement, session.history(exchange.sent_as)[-1]
+    given = newest(approvals(session.path, session.name), agreement)
+    last = [(each.officer(agreement), each) for each in given if each.exchange == exchange.message]
+    back = {who for who, each in last if who and each.withdrawn and each.time >= line.time}
     if line.told.get("approvals") and back - {who for who, each in last if not each.withdrawn}:
         raise ApprovalError(
             f"the file that a killed command of party '{session.name}' made has not left, and its "

@@ -36,7 +36,7 @@ def render_audit(
 ) -> str:
     report, party = audit.report, audit.report.about["party"]
     agreement = agreement.held_by(party)  # nothing of other columns leaves
-    last = [each for each in newest(given, agreement).values() if each.report == audit.seal]
+    last = [each for each in newest(given, agreement) if each.report == audit.seal]
     return template("audit.html").render(
         report=report,
         filed=filed(agreement, audit.page.get("own", {})),
