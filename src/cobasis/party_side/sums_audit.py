@@ -7,7 +7,7 @@ from cobasis.party_side.checks import formal_guarantee, history, protected
 from cobasis.party_side.preview import Ready
 from cobasis.party_side.send import Made
 from cobasis.privacy.aggregate import OFTEN, Light, light_of, rows_asked, tells_most
-from cobasis.privacy.audit.report import UNTESTED, AuditReport, Finding, Grade, Verdict
+from cobasis.privacy.audit.report import UNTESTED, AuditReport, Finding, Verdict
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.sums_terms import layout_of, score_layout, terms_of
@@ -47,14 +47,13 @@ def audit_sums(made: Made, *, about: Mapping[str, Any]) -> AuditReport:
         leaves = "No row leaves, and no sum of rows: zeros do, under masks."
     what = "table" if counted == "table" else "model"
     back = f"The {what} you get back holds no record and no secret; all parties get the same file."
-    noised: Grade | None = None if terms is None else "told"
     return AuditReport(
         about={**about, "n_sampled": n_rows, "n_features": n_features},
         verdict=verdict,
         verdict_words=words,
         sentences=(leaves, *_learnt(terms, light, of, alone=alone, own=own, n_rows=n_rows), back),
         findings=(
-            Finding("S1", noised or light, f"{of}.", {"least": rate}),
+            Finding("S1", "told" if terms else light, f"{of}.", {"least": rate}),
             Finding("S2", "told", f"{own:.3g} of your own.", {"rows_per_feature": own}),
             cells(counted, party.small_cells),
             # with noise the account of the vault, and no rule, says what another total may cost
