@@ -22,7 +22,7 @@ from cobasis.errors import (
     StepError,
     UnlikeColumnError,
 )
-from cobasis.features.contract import CategoryFeature, NumericFeature, columns_in
+from cobasis.features.contract import CategoryFeature, columns_in
 from cobasis.features.encoder import SHOWN
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding
@@ -120,12 +120,9 @@ def public_rows_in(path: Path | None, agreement: Agreement, *, party: str) -> An
     """Return the public rows of a file as `check_public_rows` takes them; None without one."""
     if path is None:
         return None
-    columns = columns_in(agreement.features)
-    source = source_of(path, party=party, features=columns)
+    source = source_of(path, party=party, features=columns_in(agreement.features))
     refuse_absent(source, agreement.columns, labels=None, party=party)
-    frame = source.collect(*map(pl.col, agreement.columns))
-    numbers = all(isinstance(each, NumericFeature) for each in columns)
-    return frame.to_numpy() if numbers else frame
+    return source.collect(*map(pl.col, agreement.columns))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
