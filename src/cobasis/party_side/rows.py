@@ -120,9 +120,10 @@ def public_rows_in(path: Path | None, agreement: Agreement, *, party: str) -> An
     """Return the public rows of a file as `check_public_rows` takes them; None without one."""
     if path is None:
         return None
-    source = source_of(path, party=party, features=columns_in(agreement.features))
-    refuse_absent(source, agreement.columns, labels=None, party=party)
-    return source.collect(*map(pl.col, agreement.columns))
+    whole = agreement.whole  # of all columns, whichever the party holds
+    source = source_of(path, party=party, features=columns_in(whole.features))
+    refuse_absent(source, whole.columns, labels=None, party=party)
+    return source.collect(*map(pl.col, whole.columns))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
