@@ -30,7 +30,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 180, 2),
     "linalg": (595, 378, 6),
     "models": (2_990, 2_150, 15),
-    "party_side": (4_100, 3_320, 17),
+    "party_side": (4_080, 3_300, 17),
     "privacy": (1_830, 1_090, 15),
     "protocol": (7_374, 5_102, 32),
     "report": (790, 650, 6),
