@@ -178,7 +178,7 @@ def test_one_command_enrols_all_and_typed_again_draws_a_new_secret_until_one_has
     assert (old.parties, old.analyst.name, old.digest().hex() in said) == (NAMES, "lab", True)
     for name in NAMES:
         path = Path(f"{name}.secret")
-        assert (look(path).n_recipients, path.stat().st_mode & 0o077) == (1, 0)
+        assert (look(path), path.stat().st_mode & 0o077) == (1, 0)
         cobasis(f"inspect {path} --as {name}", by=name)
     cobasis.refused("inspect north.secret --as lab", "[CB801]", by="lab", code=3)
     line = f"agreement new other.toml {PUBS} --numbers a,b {TERMS} --yes"

@@ -66,7 +66,7 @@ def test_nothing_leaves_unasked_or_unsigned_and_a_lost_file_comes_again_to_the_l
         done = sealed(f"{line} --json", typed="A. Officer\ny\n")
     found = json.loads(done.stdout.splitlines()[-1])
     assert (found["path"], found["sha256"]) == (str(UPLOAD), file_digest(UPLOAD))
-    assert look(UPLOAD).n_recipients == 1
+    assert look(UPLOAD) == 1
     sealed.refused("send icu.toml north.csv --yes", "a round takes one")
     UPLOAD.unlink()
     again = sealed.json("send icu.toml --again")

@@ -111,10 +111,11 @@ class _Read:
 
     def unsealed(self, unseal: Unseal) -> str:
         """Fill the plain stream, and return the digest of the sealed file."""
-        n_bytes, most = look(self.path).n_bytes, self._most
-        if n_bytes > most + most // 1000 + _SEALING:
-            refuse(self.what, f"its {n_bytes:,} bytes are more than the {most:,} that are read")
+        look(self.path)
         with opened(self.path) as (file, stamp):
+            n_bytes, most = stamp.size, self._most
+            if n_bytes > most + most // 1000 + _SEALING:
+                refuse(self.what, f"its {n_bytes:,} bytes are more than the {most:,} that are read")
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             file.seek(0)
             with explained(f"{self.what} cannot be opened", advice=WRITABLE):

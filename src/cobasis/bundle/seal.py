@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO
@@ -79,15 +78,9 @@ def decrypt(
             raise SealError(f"what was sealed cannot be opened: {reason}") from None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Seal:
-    n_recipients: int
-    n_bytes: int
-
-
-def look(path: Path) -> Seal:
-    """Say of a sealed file what can be said without a key."""
-    with opened(path) as (file, stamp):
+def look(path: Path) -> int:
+    """Return for how many a file is sealed, which it says without a key; SealError for others."""
+    with opened(path) as (file, _):
         start = file.read(MAX_AGE_HEADER)
     end = start.find(_END)
     if not start.startswith(_MAGIC):
@@ -98,4 +91,4 @@ def look(path: Path) -> Seal:
         )
     if end < 0:
         raise SealError(f"the file '{path.name}' cannot be opened: {_DAMAGED}")
-    return Seal(n_recipients=start.count(b"\n-> X25519 ", 0, end), n_bytes=stamp.size)
+    return start.count(b"\n-> X25519 ", 0, end)

@@ -70,23 +70,23 @@ def inspect(
 
     Example: cobasis inspect icu.north.2-upload --as lab --agreement icu.toml
     """
-    told: dict[str, Any] = {"round": None, "manifest": None}
+    told: dict[str, Any] = {"round": None, "manifest": None, "signature": "not checked"}
     if (plain := plain_kind(file)) is not None:
         kind, n_bytes = PLAIN[plain], file.stat().st_size
-        told |= {"kind": kind, "n_bytes": n_bytes, "n_recipients": 0, "signature": "not checked"}
+        told |= {"kind": kind, "n_bytes": n_bytes, "n_recipients": 0}
         whole = text_of(file).splitlines() if plain == "agreement" else []
         lines = [f"{file}: {n_bytes:,} bytes, not sealed: {kind}", *whole]
     else:
         known = None if agreement is None else signers(read_agreement(agreement).agreement)
-        seal, lines = look(file), ["More can only be said with a recipient's key: --as NAME."]
-        told |= {"kind": "a sealed file", **vars(seal), "signature": "not checked"}
+        n_recipients, n_bytes = look(file), file.stat().st_size
+        told |= {"kind": "a sealed file", "n_recipients": n_recipients, "n_bytes": n_bytes}
+        lead = f"{file}: {n_bytes:,} bytes, sealed for {n_recipients} recipient(s)"
+        lines = [lead, "More can only be said with a recipient's key: --as NAME."]
         if name is not None:
             unseal = owner.identity(name).unseal
             found, told["signature"] = open_manifest(file, unseal=unseal, signers=known)
             manifest = json.loads(found.encoded())
             told |= {"manifest": manifest, "round": found.round_id}
             shown = json.dumps(manifest, indent=2, sort_keys=True).splitlines()
-            lines = [f"signature: {told['signature']}", *shown]
-        lead = f"{file}: {seal.n_bytes:,} bytes, sealed for {seal.n_recipients} recipient(s)"
-        lines = [lead, *lines]
+            lines = [lead, f"signature: {told['signature']}", *shown]
     owner.say(lines, command="inspect", path=file, **told)
