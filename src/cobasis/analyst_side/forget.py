@@ -1,29 +1,14 @@
-"""The uploads that the analyst keeps: compared with what was received, and at last destroyed."""
+"""``forget``: all that parties sent is destroyed, once its time is over."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from cobasis.analyst_side.history import FORGOTTEN
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import inbox_of
-from cobasis.bundle.folders import UploadFolder
-from cobasis.bundle.messages import upload_in
-from cobasis.disk.whole import file_digest, move_whole, remove_tree
+from cobasis.disk.whole import remove_tree
 from cobasis.errors import StepError
-from cobasis.progress import counted
 from cobasis.protocol.agreement import moment_of, moment_text
-
-
-def kept_uploads(session: AnalystSession, *, parties: Collection[str]) -> UploadFolder:
-    """Return the folder of opened uploads, once every one that is needed is as it was received."""
-    session.require_kept()
-    taken = session.history.taken()
-    for party in counted(parties, step="comparing digests", report=session.report):
-        path = session.work.payload(party)
-        if not path.is_file() or file_digest(path) != taken[party].payload:
-            with session.kept(taken[party]) as bundle:
-                move_whole(upload_in(bundle, agreement=session.agreement).path, path)
-    return UploadFolder(session.work.payloads)
 
 
 def forget(

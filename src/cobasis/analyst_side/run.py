@@ -15,18 +15,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-from cobasis.analyst_side.forget import kept_uploads
 from cobasis.analyst_side.groups import Trained, meet
 from cobasis.analyst_side.history import CONSENSUS, HALTED, Family, Outcome
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, lost_replies, planned
 from cobasis.analyst_side.returns import Concluded, Conclusion, name_of
 from cobasis.analyst_side.session import AnalystSession
-from cobasis.bundle.folders import FitFolder
-from cobasis.bundle.messages import enclose, model_in, proposal_in, sums_in
+from cobasis.bundle.folders import FitFolder, UploadFolder
+from cobasis.bundle.messages import enclose, model_in, proposal_in, sums_in, upload_in
 from cobasis.bundle.transcript import Fact
 from cobasis.disk.tensors import write_tables
-from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
+from cobasis.disk.whole import file_digest, make_folder, move_whole, remove_tree, write_whole
 from cobasis.errors import (
     AgreementError,
     AnotherRunError,
@@ -330,8 +329,17 @@ def _alignment(session: AnalystSession, parties: Collection[str], *, realign: bo
 def _analyst(
     session: AnalystSession, parties: Collection[str], *, folder: Path, path: Path
 ) -> Iterator[Analyst]:
-    """Give the protocol's analyst over the files of this round; its advice names our options."""
-    uploads = kept_uploads(session, parties=parties)
+    """Give the protocol's analyst over the files of this round; its advice names our options.
+
+    An upload that is not opened any more, or not as it was received, is opened anew.
+    """
+    taken = session.history.taken()
+    for party in counted(parties, step="comparing digests", report=session.report):
+        at = session.work.payload(party)
+        if not at.is_file() or file_digest(at) != taken[party].payload:
+            with session.kept(taken[party]) as bundle:
+                move_whole(upload_in(bundle, agreement=session.agreement).path, at)
+    uploads = UploadFolder(session.work.payloads)
     try:
         with FitFolder(folder) as fits:
             yield Analyst(
