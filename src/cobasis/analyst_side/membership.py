@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from cobasis.analyst_side.history import REMOVED, history_of
 from cobasis.analyst_side.plan import listed
-from cobasis.analyst_side.returns import Concluded
+from cobasis.analyst_side.returns import Conclusion
 from cobasis.analyst_side.run import conclude, delete_targets
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import inbox_of, stem_of
@@ -148,7 +148,7 @@ def check_removal(text: bytes, *, analyst: PublicIdentity) -> dict[str, Any]:
 class Removed:
     removals: tuple[Removal, ...]
     files: tuple[Path, ...]  # the certificates, each for programs and for people
-    concluded: Concluded | None  # None where nothing had been trained on who leaves
+    concluded: Conclusion | None  # None where nothing had been trained on who leaves
 
 
 def remove(session: AnalystSession, parties: Sequence[str], *, realign: bool = False) -> Removed:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -28,44 +29,38 @@ from cobasis.protocol.sums import SumsResult
 from cobasis.statistics.coefficients import CoefficientTable
 from cobasis.strict_json import json_object
 
+_NUMBERS_DEPEND_ON = ("cobasis", "numpy", "scipy", "scikit-learn")  # besides the uploads
 
-@dataclass(frozen=True, kw_only=True)
-class Concluded:
-    outcome: Outcome
-    files: Mapping[str, Path]  # the sealed return of each party
-    written: Mapping[str, Path]  # those of them that were not there as they are
+
+@dataclass
+class Conclusion:
+    session: AnalystSession = field(repr=False)
+    outcome: Outcome  # without returns until their line is written
+    exchange: Exchange
+    told: Mapping[str, Fact]  # in that line, besides
     card: ModelCard
     certificate: Certificate | None = None  # None where sums were added up
     # of families, cross-validated
     scores: Mapping[ModelName, Mapping[str, Figure | None]] = field(default_factory=dict)
     sums: SumsResult | None = None
     table: BaselineTable | CoefficientTable | None = None  # of sums, which all can make
+    digests: dict[str, str] = field(default_factory=dict)  # of the sealed returns, by party
+    written: dict[str, Path] = field(default_factory=dict)  # those that were not there as they are
 
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The sealed return of each party."""
+        return {party: self.session.reply(party, self.exchange) for party in self.digests}
 
-_NUMBERS_DEPEND_ON = ("cobasis", "numpy", "scipy", "scikit-learn")  # besides the uploads
-
-
-class Conclusion:
-    def __init__(
-        self,
-        session: AnalystSession,
-        outcome: Outcome,
-        exchange: Exchange,
-        told: Mapping[str, Fact],
-    ) -> None:
-        self.session, self.outcome, self.exchange, self.told = session, outcome, exchange, told
-        self.digests, self.written = dict[str, str](), dict[str, Path]()
-        before = session.history.outcome
-        same = before is not None and outcome == replace(before, returns={})
-        # digests of returns that the same run has sealed; none where it is another
-        self.kept = before.returns if before is not None and same else {}
+    @cached_property
+    def kept(self) -> Mapping[str, str]:
+        """Digests of returns that the same run has sealed; none where it is another."""
+        before = self.session.history.outcome
+        same = before is not None and self.outcome == replace(before, returns={})
+        return before.returns if before is not None and same else {}
 
     def send(
-        self,
-        made: Iterable[Return],
-        *,
-        card: ModelCard,
-        others: Callable[[Return], Chain | None] = lambda _: None,
+        self, made: Iterable[Return], *, others: Callable[[Return], Chain | None] = lambda _: None
     ) -> None:
         """Seal returns, each to its party alone, unless they lie there as they were kept."""
         session, uploads = self.session, self.outcome.uploads
@@ -85,7 +80,7 @@ class Conclusion:
                 continue
             model = others(returned)
             enclosed = enclose_return(
-                replace(returned, others=model, card=card.beside(model)),
+                replace(returned, others=model, card=self.card.beside(model)),
                 agreement=session.agreement,
                 sender=session.name,
                 upload=uploads[party],
@@ -95,7 +90,7 @@ class Conclusion:
             self.written[party] = path
         session.report("sealing returns", len(uploads), len(uploads))
 
-    def record(self, **more: Any) -> Concluded:  # noqa: ANN401 -- what is concluded besides
+    def record(self) -> None:
         """Write the line that names the returns, unless it stands there."""
         session, made = self.session, self.outcome
         new = self.written or not self.kept
@@ -104,19 +99,14 @@ class Conclusion:
         if new or self.told["without"] != [*session.history.without]:
             # where lost returns are sealed anew no family is scored again: the first scores stay
             if findings_of(session.work, made) is None:
-                found = {name: more.get(name) for name in ("card", "certificate", "scores")}
-                per_feature = more["sums"].rows_per_feature if "sums" in more else None
-                found |= {"of": _words_of(made), "rows_per_feature": per_feature}
+                found: dict[str, Any] = {"card": self.card, "certificate": self.certificate}
+                found |= {"scores": self.certificate and self.scores, "of": _words_of(made)}
+                found["rows_per_feature"] = self.sums and self.sums.rows_per_feature
                 write_whole(session.work.findings, to_json(found, inf_nan_mode="null"))
             versions = [f"{each} {version(each)}" for each in _NUMBERS_DEPEND_ON]
             line = replace(made, returns=self.digests).told()
             session.note(RUN, {**line, **self.told, "versions": versions})
-        return Concluded(
-            outcome=cast("Outcome", session.history.outcome),
-            files={party: session.reply(party, self.exchange) for party in self.digests},
-            written=self.written,
-            **more,
-        )
+        self.outcome = cast("Outcome", session.history.outcome)
 
 
 def findings_of(work: WorkFolder, made: Outcome | None) -> dict[str, Any] | None:

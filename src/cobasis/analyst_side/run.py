@@ -19,7 +19,7 @@ from cobasis.analyst_side.groups import Trained, meet
 from cobasis.analyst_side.history import CONSENSUS, HALTED, Family, Outcome
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, lost_replies, planned
-from cobasis.analyst_side.returns import Concluded, Conclusion, name_of
+from cobasis.analyst_side.returns import Conclusion, name_of
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.folders import FitFolder, UploadFolder
 from cobasis.bundle.messages import enclose, model_in, proposal_in, sums_in, upload_in
@@ -59,7 +59,7 @@ from cobasis.protocol.vertical import unit_of
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
     plan: Plan
-    concluded: Concluded | None  # None where spans were made, or sums begin again
+    concluded: Conclusion | None  # None where spans were made, or sums begin again
     written: Mapping[str, Path]
 
 
@@ -191,7 +191,7 @@ def conclude(
     compared: Collection[ModelName] = (),
     made_all: Callable[[], object] = lambda: None,
     model_at: Path | None = None,  # of a group, whose model is trained with others
-) -> Concluded:
+) -> Conclusion:
     """Train, seal returns, and write the line; `made_all` is called when only that is left."""
     everybody, received = sorted(parties), session.history.taken()
     name = _alignment(session, everybody, realign=realign)
@@ -212,21 +212,20 @@ def conclude(
             n_rows=sum(each.rows.shape[0] for each in analyst.uploads.values()),
             target_carries=analyst.target_carries,
         )
-        end = Conclusion(session, made, session.exchanges[-1], away)
+        end = Conclusion(session, made, session.exchanges[-1], away, card_of(analyst), certificate)
         # of a table the coefficients are what counts, and without labels nothing says a worth
         unjudged = session.agreement.tabular or session.agreement.task in UNLABELLED or model_at
-        judged = () if unjudged or end.kept else compared
-        scores = training.compared(analyst, judged, report=session.report) if judged else {}
-        card, others = card_of(analyst), partial(training.model_without, analyst)
-        end.send(analyst.returns(), card=card, others=others)
+        if compared and not (unjudged or end.kept):
+            end.scores = training.compared(analyst, compared, report=session.report)
+        end.send(analyst.returns(), others=partial(training.model_without, analyst))
     # Behind the block, whose end writes the fits: no line tells of an alignment that is not there.
     made_all()
-    concluded = end.record(card=card, certificate=certificate, scores=scores)
+    end.record()
     delete_targets(session, but=name)
-    return concluded
+    return end
 
 
-def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
+def _conclude_sums(session: AnalystSession, plan: Plan) -> Conclusion:
     if plan.exchange.held:  # everybody's scores, which give the model probabilities
         analyst = _added(session, plan, plan.exchange)
         worth, outcome = analyst.judge(), cast("Outcome", session.history.outcome)
@@ -275,7 +274,7 @@ def _returned(
     model: Chain | None = None,
     worth: Worth | None = None,
     **more: Any,  # noqa: ANN401 -- what is concluded besides
-) -> Concluded:
+) -> Conclusion:
     scored, digest = plan.exchange.held, ""  # of the model of the exchange before
     received = session.history.taken(plan.exchange.number - scored)
     files = {party: received[party].file for party in plan.members}
@@ -297,9 +296,10 @@ def _returned(
     card = make_card(session.agreement, returned[0], **made_of)
     told = plan.away | {"exchange": plan.exchange.number}
     told |= {"finished": True} if model is not None and "table" in more else {}
-    end = Conclusion(session, made, plan.exchange, told)
-    end.send(returned, card=card)
-    return end.record(card=card, **more)
+    end = Conclusion(session, made, plan.exchange, told, card, **more)
+    end.send(returned)
+    end.record()
+    return end
 
 
 def delete_targets(session: AnalystSession, *, but: str) -> None:

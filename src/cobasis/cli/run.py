@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from cobasis.analyst_side.membership import remove as take_out
 from cobasis.analyst_side.plan import Plan, planned
-from cobasis.analyst_side.returns import Concluded
+from cobasis.analyst_side.returns import Conclusion
 from cobasis.analyst_side.run import RunResult
 from cobasis.analyst_side.run import run as end
 from cobasis.analyst_side.session import AnalystSession
@@ -91,7 +91,7 @@ def _first(session: AnalystSession, plan: Plan) -> Iterator[str]:
         yield from wrapped(", ".join(names), lead=f"  {title:<9} ") if names else ()
 
 
-def _told(concluded: Concluded, *, card: Path) -> dict[str, Any]:
+def _told(concluded: Conclusion, *, card: Path) -> dict[str, Any]:
     outcome, certificate, sums = concluded.outcome, concluded.certificate, concluded.sums
     told = picked(outcome, "n_rows", "target_carries")
     told |= {"model": outcome.model or None, "model_sha256": outcome.model_sha256 or None}
@@ -105,7 +105,7 @@ def _told(concluded: Concluded, *, card: Path) -> dict[str, Any]:
     return told
 
 
-def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
+def _lines(concluded: Conclusion, *, card: Path, table: Path) -> Iterator[str]:
     outcome = concluded.outcome
     if concluded.certificate is not None:
         yield from concluded.certificate.summary().splitlines()
