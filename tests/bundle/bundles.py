@@ -11,8 +11,7 @@ import pyrage
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.envelope import open_bundle
+from cobasis.bundle.envelope import open_bundle, write_bundle
 from cobasis.bundle.manifest import Expected, signed_message
 from cobasis.bundle.transcript import START, Transcript, following
 from cobasis.keys.identity import Identity

@@ -3,7 +3,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from cobasis.bundle.enclosure import write_bundle
+from cobasis.bundle.envelope import write_bundle
 from cobasis.bundle.uploads import StoredTable, UploadFile, open_payload
 from cobasis.protocol.messages import Upload
 

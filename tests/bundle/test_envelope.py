@@ -26,7 +26,7 @@ from bundle.bundles import (
     unsealed,
     write,
 )
-from cobasis.bundle.enclosure import _Source
+from cobasis.bundle.envelope import _Source
 from cobasis.bundle.manifest import PARTS, Expected, signed_message
 from cobasis.bundle.seal import look
 from cobasis.errors import (

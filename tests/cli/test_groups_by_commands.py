@@ -8,8 +8,7 @@ import polars as pl
 
 from cobasis import ODC, align
 from cobasis.bundle.agreement_file import sealed_agreement
-from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.envelope import open_bundle
+from cobasis.bundle.envelope import open_bundle, write_bundle
 from cobasis.bundle.folders import UploadFolder
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.round import run_sums

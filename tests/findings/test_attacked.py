@@ -13,7 +13,7 @@ from sklearn.decomposition import FastICA
 
 from analyst_side.rounds import real_round, refused, verdicts
 from cobasis.bundle import envelope
-from cobasis.bundle.enclosure import STEP
+from cobasis.bundle.envelope import STEP
 from cobasis.disk import calls
 from cobasis.errors import (
     AgreementError,

@@ -15,8 +15,7 @@ from cobasis.bundle.agreement_file import (
     sealed_path,
     stem_of,
 )
-from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.envelope import Bundle, open_bundle
+from cobasis.bundle.envelope import Bundle, open_bundle, write_bundle
 from cobasis.bundle.manifest import MAX_AHEAD, Expected
 from cobasis.bundle.messages import Enclosed
 from cobasis.bundle.transcript import Transcript, verify_transcript

@@ -27,7 +27,7 @@ from cobasis.bundle.agreement_file import (
     text_of,
     write_agreement,
 )
-from cobasis.bundle.enclosure import write_bundle
+from cobasis.bundle.envelope import write_bundle
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import (

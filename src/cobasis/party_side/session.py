@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cobasis.bundle.agreement_file import news_at, signed_agreement, stem_of
-from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.envelope import Bundle, open_bundle, open_in_memory
+from cobasis.bundle.envelope import Bundle, open_bundle, open_in_memory, write_bundle
 from cobasis.bundle.manifest import Expected, Kind
 from cobasis.bundle.messages import Enclosed
 from cobasis.bundle.transcript import Entry, Transcript, now, verify_transcript

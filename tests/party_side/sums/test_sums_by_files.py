@@ -10,7 +10,7 @@ import pytest
 from bundle.payloads import sealed
 from cobasis import DPTerms, NumericFeature
 from cobasis.analyst_side.membership import remove
-from cobasis.bundle import enclosure, transcript
+from cobasis.bundle import envelope, transcript
 from cobasis.bundle.messages import enclose
 from cobasis.errors import (
     AgreementError,
@@ -262,7 +262,7 @@ def test_a_party_takes_no_attempt_before_the_deadline(make, monkeypatch):
 def clock(monkeypatch):
     def ahead(days):
         known = {"now": lambda tz: datetime.now(tz) + timedelta(days=days)}
-        for module in (enclosure, transcript):
+        for module in (envelope, transcript):
             monkeypatch.setattr(module, "datetime", type("Clock", (datetime,), known))
 
     return ahead
