@@ -17,7 +17,7 @@ from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import read_agreement, seal
 from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.envelope import open_bundle
-from cobasis.bundle.messages import Enclosed, enclose, enclose_return, proposal_in, upload_in
+from cobasis.bundle.messages import Enclosed, enclose, proposal_in, upload_in
 from cobasis.cli import options
 from cobasis.features.contract import CategoryFeature
 from cobasis.party_side.preview import make_ready
@@ -169,8 +169,8 @@ class Consortium:
     def return_file(self, returned, *, to=None, upload=None, lines=(), created=None):
         name, agreement = returned.party, self.agreement
         upload = upload or self.session(name).vault.upload_of(agreement)[1].upload
-        told = {"agreement": agreement, "sender": "lab", "upload": upload, "lines": lines}
-        enclosed = enclose_return(self.carded(returned), **told)
+        told = {"sender": "lab", "told": {"upload": upload}, "lines": tuple(lines)}
+        enclosed = enclose(self.carded(returned), agreement=agreement, **told)
         path = to or self.folder(name) / f"{name}.return"
         return sealed(path, enclosed, by=self.lab, to=self.identities[name], created=created)
 

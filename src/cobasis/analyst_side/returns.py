@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from cobasis.algorithms.certificate import Certificate
 from cobasis.analyst_side.history import RUN, Outcome
 from cobasis.analyst_side.session import AnalystSession, WorkFolder
-from cobasis.bundle.messages import enclose_return
+from cobasis.bundle.messages import enclose
 from cobasis.bundle.transcript import Fact
 from cobasis.disk.whole import file_digest, make_folder, write_whole
 from cobasis.models import ModelName
@@ -67,10 +67,10 @@ class Conclusion:
         make_folder(session.outbox)
         received = session.history.taken()
         spans = {party: received[party].span for party in uploads if received[party].span}
-        lines = [
+        lines = tuple(
             SpanLine(party=party, consensus=consensus, signature=signature)
             for party, (consensus, signature) in spans.items()
-        ]
+        )
         for returned in made:
             session.report("sealing returns", len(self.digests), len(uploads))
             party = returned.party
@@ -79,11 +79,11 @@ class Conclusion:
                 self.digests[party] = kept
                 continue
             model = others(returned)
-            enclosed = enclose_return(
+            enclosed = enclose(
                 replace(returned, others=model, card=self.card.beside(model)),
                 agreement=session.agreement,
                 sender=session.name,
-                upload=uploads[party],
+                told={"upload": uploads[party]},
                 lines=lines,
             )
             self.digests[party] = session.seal(enclosed, path, to=[session.enrolled[party]])

@@ -3,7 +3,7 @@
 Whoever opened a bundle has checked its kind, round and agreement.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -25,7 +25,6 @@ from cobasis.protocol.agreement import Agreement, Digest
 from cobasis.protocol.card import ModelCard
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import ConsensusSpan, MaskedSums, Message, Return, SpanProposal
-from cobasis.protocol.signatures import SpanLine
 
 _M = TypeVar("_M", bound=Message)
 _Names = tuple[str, ...]
@@ -194,15 +193,16 @@ def enclose(
     agreement: Agreement,
     sender: str,
     told: Mapping[str, Any] = MappingProxyType({}),
-    parts: Mapping[str, Path | bytes] = MappingProxyType({}),
     **more: object,
 ) -> Enclosed:
-    """Return a message as a bundle, with what it tells and holds besides the fields of its form."""
-    form, said, whole = _FORMS[type(message)], dict(told), dict(parts)
+    """Return a message as a bundle, with what it tells besides the fields of its form."""
+    form, said, whole = _FORMS[type(message)], dict(told), dict[str, Path | bytes]()
     kind = form.kind
     if isinstance(message, Payload):
         said, whole = told_of(message), {"upload.safetensors": message.path}
         more["dp"] = noise_of(agreement)
+    if isinstance(message, Return):
+        said["party"], whole = message.party, _models_of(message)
     if isinstance(message, MaskedSums):
         kind = exchanges(agreement)[message.exchange - 1].message
         if agreement.tabular and message.exchange > 1:  # steps, which are all of one kind
@@ -230,10 +230,10 @@ def enclose(
     return Enclosed(draft, whole)
 
 
-def enclose_return(
-    made: Return, *, agreement: Agreement, sender: str, upload: str, lines: Sequence[SpanLine] = ()
-) -> Enclosed:
-    parts = {} if made.card is None else {"card.json": made.card.encoded()}
+def _models_of(made: Return) -> dict[str, Path | bytes]:
+    parts: dict[str, Path | bytes] = {}
+    if made.card is not None:
+        parts["card.json"] = made.card.encoded()
     for name, model in (("model", made.model), ("others", made.others)):
         if isinstance(model, Chain):
             parts[f"{name}.safetensors"] = encode_chain(model)
@@ -242,6 +242,4 @@ def enclose_return(
                 f"the model for party '{made.party}' is an estimator in memory, and only chains "
                 "travel. Train the family that the agreement names."
             )
-    told = {"party": made.party, "upload": upload}
-    more: Any = {"told": told, "parts": parts, "lines": tuple(lines)}
-    return enclose(made, agreement=agreement, sender=sender, **more)
+    return parts

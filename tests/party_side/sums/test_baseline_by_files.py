@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from cobasis import Mixed, NumericFeature, SumsTerms
-from cobasis.bundle.messages import enclose_return
+from cobasis.bundle.messages import enclose
 from cobasis.cli.questions import asked
 from cobasis.errors import BundleError, DifferenceError, MessageError, OptionError
 from cobasis.features.outcome import Outcome
@@ -66,9 +66,9 @@ def test_a_return_with_a_wrong_total_or_none_is_refused(counting, monkeypatch):
         def enclosed(returned, kind=kind, part=part, **more):
             total = None if part is None else returned.total[part] + (kind == "impossible")
             object.__setattr__(returned, "total", total)
-            return enclose_return(returned, **more)
+            return enclose(returned, **more)
 
-        monkeypatch.setattr("cobasis.analyst_side.returns.enclose_return", enclosed)
+        monkeypatch.setattr("cobasis.analyst_side.returns.enclose", enclosed)
         counting.run(anew=True)
         with pytest.raises((BundleError, MessageError)):
             counting.accept()
