@@ -40,8 +40,6 @@ from cobasis.protocol.signatures import (
 )
 from cobasis.protocol.word import WORD, Word
 
-_SIGNS = ("signature", "agreement")  # what may hold signatures
-
 
 @dataclass(frozen=True, kw_only=True)
 class FileVerdict:
@@ -100,15 +98,15 @@ def _signatures(
     session: AnalystSession, kinds: Mapping[Path, str | None]
 ) -> dict[Path, FileVerdict]:
     """Take signatures, of the files and beside the agreement; seal it once all are there."""
-    beside = dict.fromkeys(session.path.parent.glob("*.sig"), _SIGNS[0])
+    beside = dict.fromkeys(session.path.parent.glob("*.sig"), "signature")
     if session.sealed:
         sealed = sealed_path(session.path)
-        beside[sealed if sealed.exists() else session.path] = _SIGNS[1]
+        beside[sealed if sealed.exists() else session.path] = "agreement"
     known, verdicts = {path.absolute() for path in kinds}, {}
     for path, kind in {**beside, **kinds}.items():
-        if kind in _SIGNS and path.exists():
+        if kind in {"signature", "agreement"} and path.exists():
             verdict = _signed(session, path, kind=kind)
-            new = verdict.verdict == "accepted" and kind == _SIGNS[0]
+            new = verdict.verdict == "accepted" and kind == "signature"
             if path in kinds or (new and path.absolute() not in known):
                 verdicts[path] = verdict
     # Each signature has its line before the sealed file is written: a kill in between leaves an
@@ -123,8 +121,8 @@ def _signatures(
 def _signed(session: AnalystSession, path: Path, *, kind: str) -> FileVerdict:
     """Take the signatures of a file, if all are good and of this agreement; say whose they are."""
     try:
-        signature = kind == _SIGNS[0]
-        found = (line_in(path, Signature),) if signature else read_agreement(path).signatures
+        sealed = kind == "agreement"
+        found = read_agreement(path).signatures if sealed else (line_in(path, Signature),)
         for each in found:
             check_signature(session.agreement, each)
     except CobasisError as error:
