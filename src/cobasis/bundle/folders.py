@@ -37,10 +37,9 @@ class UploadFolder(View[Payload]):
     """The uploads in a folder, in the order of the parties' names, looked at once, here."""
 
     def __init__(self, path: Path) -> None:
-        self.path = Path(path)
         found: dict[str, Payload] = {}
         with explained(f"the folder '{path}' cannot be read", advice=READABLE):
-            files = [each for each in self.path.iterdir() if each.suffix == SUFFIX]
+            files = [each for each in path.iterdir() if each.suffix == SUFFIX]
         for file in sorted(each for each in files if not each.name.startswith(".")):
             payload = open_payload(file)
             if payload.party in found:
@@ -66,7 +65,7 @@ class FitFolder(Fits):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self.path = Path(path)
+        self.path = path
         self._gathered: list[str] = []
         self._gathered_bytes = 0
         self._lock: ExitStack | None = None
