@@ -15,7 +15,7 @@ import polars as pl
 from cobasis.algorithms.base import align
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.messages import consensus_in, enclose
-from cobasis.disk.whole import make_folder, write_whole
+from cobasis.disk.whole import write_whole
 from cobasis.errors import ForeignBundleError, OptionError
 from cobasis.features.encoder import encoded_columns
 from cobasis.linalg.arrays import Matrix
@@ -60,7 +60,6 @@ def meet(session: AnalystSession, analyst: Analyst, *, trained: Trained | None) 
     written["aligned"] = _write_rows(session, AlignedRows(uploads, fits), names=names)
     if trained is not None:
         model = encode_chain(_model_of(trained, agreement, change=change, names=names))
-        make_folder(session.work.models)
         written["model"] = session.work.models / f"{mark}.model"
         write_whole(written["model"], model)
     return written

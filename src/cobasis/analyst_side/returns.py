@@ -16,7 +16,7 @@ from cobasis.analyst_side.history import RUN, Outcome
 from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.messages import enclose
 from cobasis.bundle.transcript import Fact
-from cobasis.disk.whole import file_digest, make_folder, write_whole
+from cobasis.disk.whole import file_digest, write_whole
 from cobasis.models import ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.worth import Figure
@@ -64,7 +64,6 @@ class Conclusion:
     ) -> None:
         """Seal returns, each to its party alone, unless they lie there as they were kept."""
         session, uploads = self.session, self.outcome.uploads
-        make_folder(session.outbox)
         received = session.history.taken()
         spans = {party: received[party].span for party in uploads if received[party].span}
         lines = tuple(

@@ -25,7 +25,7 @@ from cobasis.bundle.folders import FitFolder, UploadFolder
 from cobasis.bundle.messages import enclose, model_in, proposal_in, sums_in, upload_in
 from cobasis.bundle.transcript import Fact
 from cobasis.disk.tensors import write_tables
-from cobasis.disk.whole import file_digest, make_folder, move_whole, remove_tree, write_whole
+from cobasis.disk.whole import file_digest, move_whole, remove_tree, write_whole
 from cobasis.errors import (
     AgreementError,
     AnotherRunError,
@@ -163,7 +163,6 @@ def _send_spans(session: AnalystSession, plan: Plan) -> dict[str, Path]:
         told = {"anchor_tag": span.anchor_tag.hex(), "contributors": json.dumps(span.contributors)}
         write_tables(session.work.span, {"rows": span.rows}, metadata=told)
         session.note(CONSENSUS, {"contributors": list(span.contributors), **plan.away})
-    make_folder(session.outbox)
     kept, written = session.kept_span(), {}
     enclosed = enclose(kept, agreement=session.agreement, sender=session.name)
     for party in counted(lost_replies(session), step="sealing", report=session.report):
@@ -282,7 +281,6 @@ def _returned(
         words = [*files.values(), "scores" * scored, version("cobasis")]
         path = session.work.models / f"{name_of(words)}.model"
         if not path.exists():  # before the first return, so that all carry one and the same
-            make_folder(path.parent)
             write_whole(path, encode_chain(model))
         model, digest = model_in(path.read_bytes(), session.agreement), file_digest(path)
     family = "" if model is None else session.agreement.model or ""
@@ -374,6 +372,5 @@ def _train(
         folder, report = path.with_suffix(".scratch"), session.report
         with passes_for(family, folder=folder, cluster=cluster, report=report) as over:
             model = cast("Any", analyst.train(model=family, over=over))  # a family's is a chain
-        make_folder(path.parent)
         write_whole(path, encode_chain(model))
     return file_digest(path) if family else ""

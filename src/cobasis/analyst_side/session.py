@@ -126,7 +126,7 @@ class AnalystSession(Hidden):
     def at_work(self) -> Iterator[History]:
         """Keep other processes out of the work folder, and say where the round stands."""
         work = self.work
-        for folder in (work.path, work.received, work.payloads):
+        for folder in (work.path, work.received, work.payloads, work.models):
             make_folder(folder)
         with Lock(work.path / "lock", what=f"'{work.path}'"):
             # what a kill left half done; under the lock, since it may be what another one does
@@ -183,6 +183,7 @@ class AnalystSession(Hidden):
         )
 
     def seal(self, enclosed: Enclosed, path: Path, *, to: Sequence[PublicIdentity]) -> str:
+        make_folder(path.parent)
         sign, created = self.identity.sign, self.now()
         return write_bundle(path, **enclosed._asdict(), sign=sign, recipients=to, created=created)
 
