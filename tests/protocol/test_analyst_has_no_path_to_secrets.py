@@ -21,7 +21,7 @@ SERVED = "What the world can reach opens nothing"
 VAULTED = "Only the vault turns a secret into bytes"
 ANALYSTS = {
     *("protocol.analyst", "protocol.sums", "protocol.totals", "protocol.messages"),
-    *("protocol.vertical", "bundle", "analyst_side"),
+    *("protocol.vertical", "bundle", "analyst_side", "transport.worker"),
 }
 SECRETS = {
     *("protocol.secrets", "protocol.party", "protocol.projection", "protocol.plaintext"),
@@ -75,7 +75,7 @@ MUTANTS = {  # who would import what
         ("bundle.folders", "protocol.projection"),
         ("analyst_side.passes", "tables.sources"),
         ("analyst_side.receive", "vault.vault"),
-        ("analyst_side.run", "party_side.session"),
+        ("transport.worker", "party_side.session"),
         ("analyst_side.membership", "protocol.plaintext"),
     ],
     SERVED: [

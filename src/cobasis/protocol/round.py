@@ -209,12 +209,12 @@ class Round(Simulated):
         proposes = BASES[self.agreement.basis].exchanges > 1
         consensus = self._agree_on_a_span(rows) if proposes else None
         uploads = [  # at each party; line 2, the anchor, is drawn where a party opens its secret
-            party.prepare(*rows[name], consensus=consensus, basis=kept[name])  # lines 3, 4
+            party.prepare(*rows[name], consensus=consensus, basis=kept[name])  # lines 3 to 5
             for name, party in self.parties.items()
         ]
         for upload in uploads:
             self.traffic[upload.party].up += upload.n_bytes
-            self.analyst.receive(upload)  # lines 5, 9
+            self.analyst.receive(upload)  # line 9
         for name in dict.fromkeys(exclude):
             self.analyst.remove(name)
         # lines 10 to 15: align, train, return
