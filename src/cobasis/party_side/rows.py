@@ -30,7 +30,7 @@ from cobasis.linalg.arrays import Hidden, Mask
 from cobasis.party_side.session import PartySession
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import EXCHANGES
-from cobasis.protocol.refusals import refuse_few
+from cobasis.protocol.refusals import refuse_beyond, refuse_few
 from cobasis.protocol.terms import others_of
 from cobasis.tables.sources import Source, refuse_absent, source_of
 from cobasis.tables.table import Checked, StreamedTable, agreed_columns, check_table, open_table
@@ -228,7 +228,9 @@ def check(session: PartySession, table: Path) -> Findings:
             _refuse_crowds(session, found.source)
         if found.fits:
             rows = open_rows(session, table)
-            rows.table.labels()  # refuses a row that cannot be, as with an event of 2
+            labels = rows.table.labels()  # refuses a row that cannot be, as with an event of 2
+            if agreement.sums is not None:
+                refuse_beyond(labels, agreement.sums, party=session.name)
             _refuse_few(rows, session)
     except CobasisError as error:
         return Findings(**vars(found), rows=None, problems=(error,))

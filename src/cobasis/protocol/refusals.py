@@ -17,6 +17,7 @@ from cobasis.errors import (
     AgreementError,
     AnchorTagError,
     DuplicatePartyError,
+    LabelError,
     LocalError,
     MessageError,
     ScaleError,
@@ -24,13 +25,13 @@ from cobasis.errors import (
     UnknownPartyError,
 )
 from cobasis.features.encoder import LARGEST, too_large
-from cobasis.features.outcome import check_records, record_type
+from cobasis.features.outcome import check_records, part_of, record_type
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models import AGREED_AS, MODELLESS, UNLABELLED
 from cobasis.models.chain import Chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan, Labels, Message, Return, SpanProposal, Upload
-from cobasis.protocol.sums_terms import layout_of
+from cobasis.protocol.sums_terms import SumsTerms, layout_of
 from cobasis.protocol.terms import others_of
 
 LEAVE_OUT = "Analyst.remove, or exclude= of simulate"
@@ -154,6 +155,24 @@ def refuse_few(n_rows: int, *, agreement: Agreement, party: str) -> None:
         raise AgreementError(
             f"party '{party}' has fewer rows to send than fewest_rows={fewest}, so it takes no "
             "part in this round. Send more of your rows, or agree on fewer."
+        )
+
+
+def refuse_beyond(labels: Labels | None, terms: SumsTerms, *, party: str) -> None:
+    said, value, beyond = list[str](), np.asarray(part_of(labels)), np.zeros(1, dtype=bool)
+    if labels is not None and terms.target_range is not None:
+        low, high = terms.target_range
+        beyond = beyond | (value < low) | (value > high)
+        said.append(f"a label outside the agreed range from {low:g} to {high:g}")
+    for what, most in (("an exposure", terms.most_exposure), ("a weight", terms.most_weight)):
+        told = part_of(labels, what.split()[1])
+        if most is not None and told is not None:
+            beyond = beyond | (told > most)
+            said.append(f"{what} above {most:g}")
+    if beyond.any():
+        raise LabelError(
+            f"party '{party}' has {beyond.sum():,} row(s) with {', or '.join(said)}, so sums "
+            "would have no bound. Correct them, or agree on more."
         )
 
 

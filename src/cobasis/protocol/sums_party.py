@@ -10,11 +10,10 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import LabelError, StepError
+from cobasis.errors import StepError
 from cobasis.features.contract import CategoryFeature, columns_in
 from cobasis.features.encoder import encode, encoded_columns
 from cobasis.features.maps import Columns, turn_of
-from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Integers, Matrix, gathered
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
@@ -28,7 +27,7 @@ from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.messages import Labels, MaskedSums, Return, encode_labels
 from cobasis.protocol.newton import NewtonLayout
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
-from cobasis.protocol.refusals import check_return, refuse_few, require_known
+from cobasis.protocol.refusals import check_return, refuse_beyond, refuse_few, require_known
 from cobasis.protocol.scores import MOST_SHUFFLED
 from cobasis.protocol.totals import AnyLayout, Layout, n_small
 
@@ -90,7 +89,7 @@ class SumsParty(ModelUser):
         """
         layout = sums_terms.layout_of(self.agreement)
         refuse_few(rows.shape[0], agreement=self.agreement, party=self.name)
-        self._refuse_beyond(rows.labels())
+        refuse_beyond(rows.labels(), self.terms, party=self.name)
         first = found = _over(rows, self._adding(layout, model), n_words=layout.n_words)
         if model is not None:  # the first step's sums count, and later ones are of the same people
             first = _over(rows, self._adding(layout, None), n_words=layout.n_words)
@@ -106,7 +105,7 @@ class SumsParty(ModelUser):
         Of too few rows, or too few of a class that the party holds, zeros are sent.
         """
         layout, labels = sums_terms.score_layout(self.agreement), cast("Labels", rows.labels())
-        self._refuse_beyond(labels)
+        refuse_beyond(labels, self.terms, party=self.name)
         found, self.small_cells = np.zeros(layout.n_words, dtype=np.int64), None
         if layout.takes(labels):
             first = layout.n_words_of_scores
@@ -195,24 +194,6 @@ class SumsParty(ModelUser):
             return layout.added(block, targets, turns=turns)
 
         return added
-
-    def _refuse_beyond(self, labels: Labels | None) -> None:
-        terms, said = self.terms, list[str]()
-        value, beyond = np.asarray(part_of(labels)), np.zeros(1, dtype=bool)
-        if labels is not None and terms.target_range is not None:
-            low, high = terms.target_range
-            beyond = beyond | (value < low) | (value > high)
-            said.append(f"a label outside the agreed range from {low:g} to {high:g}")
-        for what, most in (("an exposure", terms.most_exposure), ("a weight", terms.most_weight)):
-            told = part_of(labels, what.split()[1])
-            if most is not None and told is not None:
-                beyond = beyond | (told > most)
-                said.append(f"{what} above {most:g}")
-        if beyond.any():
-            raise LabelError(
-                f"party '{self.name}' has {beyond.sum():,} row(s) with {', or '.join(said)}, so "
-                "sums would have no bound. Correct them, or agree on more."
-            )
 
     def accept(self, returned: Return) -> None:
         check_return(returned, self.agreement, party=self.name)
