@@ -4,9 +4,10 @@ import polars as pl
 import pytest
 
 from cobasis.errors import TableError
-from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.features.contract import CategoryFeature, NumericFeature, numeric_features
 from cobasis.features.mapping import Mapping
 from cobasis.tables import check_table, open_table
+from cobasis.tables.cells import AgreedColumns
 from cobasis.tables.sources import source_of
 from tables.parties import kept, ward_frame, ward_site
 
@@ -114,11 +115,18 @@ def test_what_is_no_day_among_days_is_no_number_of_days(cell, tmp_path):
         assert source.frame.collect()["seen"].to_list() == expected
 
 
-def test_a_mapping_to_a_column_that_is_not_there_stops(tmp_path):
-    """The table's own column of the agreed name may be in another unit."""
-    path, mapping = kept("csv", ward_frame(20), tmp_path), Mapping().adding("age", column="years")
+def test_a_column_of_an_agreed_name_or_a_mapped_one_is_no_other_agreed_columns():
+    def own(names, found, **mapped):
+        steps = {name: {"column": column} for name, column in mapped.items()}
+        told = {"mapping": Mapping(steps), "lenient": False, "what": "the table", "dialect": None}
+        return AgreedColumns(features=numeric_features(names), **told).own(found)
+
+    assert own(["Age", "age"], ["Age"]) == own(["age", "Age"], ["Age"]) == {"Age": "Age"}
+    assert own(["age", "years"], ["Age"], years="Age") == {"years": "Age"}
+    assert own(["age", "Age"], ["Age", "x"], Age="x") == {"age": "Age", "Age": "x"}
+    assert own(["age"], ["Age", "AGE"]) == {}
     with pytest.raises(TableError, match="no column 'years', which your mapping takes for 'age'"):
-        check_table(path, agreement=ward_site().agreement, party="north", mapping=mapping)
+        own(["age"], ["age"], age="years")  # which may be in another unit
 
 
 @pytest.mark.parametrize("died", [True, 1, 1.0, "1"])

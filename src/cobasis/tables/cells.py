@@ -176,11 +176,12 @@ class AgreedColumns:
         by_case: dict[str, list[str]] = {}
         for name in found:
             by_case.setdefault(_plain(name), []).append(name)
-        own = {}
+        own, steps = {}, self.mapping.root
+        taken = {steps.get(each.name, AS_AGREED).column or each.name for each in self.features}
         for name in (each.name for each in self.features):
             alike = by_case.get(_plain(name), [])
-            same = name if name in found or len(alike) != 1 else alike[0]
-            mapped = self.mapping.root.get(name, AS_AGREED).column
+            same = alike[0] if len(alike) == 1 and alike[0] not in taken else name
+            mapped = steps.get(name, AS_AGREED).column
             own[name] = mapped or same
             problem = f"no column '{mapped}', which your mapping takes for '{name}'"
             if f"{own[name]}_duplicated_0" in found:  # as polars calls the second
