@@ -69,6 +69,7 @@ def test_nothing_leaves_unasked_or_unsigned_and_a_lost_file_comes_again_to_the_l
     assert look(UPLOAD) == 1
     sealed.refused("send icu.toml north.csv --yes", "a round takes one")
     UPLOAD.unlink()
+    sealed.refused("send icu.toml north.csv --again", "nothing of north.csv would be in it")
     again = sealed.json("send icu.toml --again")
     assert (again["again"], file_digest(UPLOAD)) == (True, found["sha256"])
     said = ("signature: good", '"verdict": "pseudonymised"')
@@ -85,7 +86,8 @@ def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(sealed):
         with at_call(1, interrupt, counts=on("replace", file)):
             assert "the same command goes on" in sealed(line, code=130).stderr
     then = "cobasis accept icu.toml icu.news icu.north.1-return"
-    sealed.said(line, "The same file as before, to the last byte.", then)
+    said = "The same file as before, to the last byte.", "It is made of the table as that was then."
+    sealed.said(line, *said, then)
 
 
 def test_ctrl_c_at_a_question_ends_the_command_though_a_table_was_read(tmp_path):

@@ -57,7 +57,7 @@ def test_with_both_signatures_nothing_more_is_sent_taken_or_made(sealed):
     assert (FILE.read_bytes(), verify_transcript(transcript)) == before
     sealed.refused("receive icu.toml inbox", "refused: the key of 'east'", by="lab", code=3)
     refuses(sealed, "run icu.toml --without south", by="lab")
-    refuses(sealed, "send icu.toml north.csv --again", by="north")
+    refuses(sealed, "send icu.toml --again", by="north")
     refuses(sealed, "send icu.toml south.csv --yes --signed-by Officer", by="south")
     told = sealed.json("status icu.toml", by="south")
     assert (told["revoked"], told["next"]) == (["east"], "")

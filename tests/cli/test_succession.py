@@ -25,7 +25,7 @@ def test_a_running_round_ends_under_the_key_that_it_enrols(sent):
     for path in records:
         with pytest.raises(SealError):
             before.unseal_own(path.read_bytes())
-    sent("send icu.toml north.csv --again")
+    sent("send icu.toml --again")
     sent.run()
     sent.accept()
     sent("predict icu.toml north.csv -o out.csv")
@@ -101,8 +101,8 @@ def test_killed_at_any_moment_old_and_new_are_read_and_the_same_command_ends_it(
                 killed += 1
         if not clock.dead:
             break
-        sent("send icu.toml north.csv --again")  # reads the vault, under the key that is enrolled
+        sent("send icu.toml --again")  # reads the vault, under the key that is enrolled
         sent(REPLACE)
         assert before in {each.public for each in sent.identity("north").before}
-        sent("send icu.toml north.csv --again")
+        sent("send icu.toml --again")
     assert killed > 5

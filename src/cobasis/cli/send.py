@@ -112,6 +112,11 @@ def send(
 
     Example: cobasis send icu.toml data.csv --signed-by "Dr N. Officer"
     """
+    if again and (named := options.agreed(given.words)[1]):
+        raise OptionError(
+            f"--again writes the file that was sent last, and nothing of {listed(named)} would be "
+            "in it. Leave that word out; other rows than those that were sent take a new round."
+        )
     data = None if again else given.table
     asked.override()  # refused before a key is opened
     if out is not None:
@@ -179,6 +184,7 @@ def _say_sent(
             f"Wrote {sent.path}",
             f"  {sent.n_bytes:,} bytes, sealed for '{analyst}'.{same}",
             f"  SHA-256 {sent.digest}",
+            *["  It is made of the table as that was then."][: sent.again],
             f"Next: take it to '{analyst}'. When its answer has come, type:",
             f"  cobasis accept {session.path.name} {stem_of(session.path)}.news {reply}",
         ],
