@@ -68,6 +68,8 @@ def test_nothing_leaves_unasked_or_unsigned_and_a_lost_file_comes_again_to_the_l
     assert (found["path"], found["sha256"]) == (str(UPLOAD), file_digest(UPLOAD))
     assert look(UPLOAD) == 1
     sealed.refused("send icu.toml north.csv --yes", "a round takes one")
+    told = sealed.said(f"{line} --dry-run", "upload. One was made on 20", "only how the table")
+    assert "Nothing has left" not in told
     UPLOAD.unlink()
     sealed.refused("send icu.toml north.csv --again", "nothing of north.csv would be in it")
     again = sealed.json("send icu.toml --again")

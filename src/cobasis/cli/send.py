@@ -199,8 +199,10 @@ def _say_sent(
 
 def _in_words(ready: Ready) -> Iterator[str]:
     preview, exchange, reader = ready.preview, ready.exchange, ready.session.analyst
-    n_exchanges = len(ready.session.exchanges)
-    yield f"Exchange {exchange.number} of {n_exchanges}: {exchange.message}. Nothing has left yet."
+    n_exchanges, yet = len(ready.session.exchanges), "Nothing has left yet."
+    if exchange.rows and (made := ready.session.history(exchange.sent_as)):
+        yet = f"One was made on {made[-1].time} already: this is only how the table would look."
+    yield from wrapped(f"Exchange {exchange.number} of {n_exchanges}: {exchange.message}. {yet}")
     yield f"What leaves, {preview.n_bytes:,} bytes as {preview.precision}:"
     for each in preview.leaves:
         yield from wrapped(each, lead="  - ")
