@@ -184,7 +184,9 @@ def _number_counts(feature: NumericFeature, seen: _Seen) -> Iterator[_Count]:
     A doubt is where most values lie, if it is far from the agreed centre in agreed scales.
     """
     unit = f" {feature.unit}" if feature.unit else ""
-    filled = "" if feature.fill is None else f", and {feature.fill:g}{unit} stands for them"
+    filled = ", and they are counted as blank" if feature.missing == "fill" else ""
+    if feature.fill is not None:
+        filled = f", and {feature.fill:g}{unit} stands for them"
     low, high = ("" if end is None else f"{end:g}" for end in (feature.low, feature.high))
     counts = seen.counts
     yield "missing", counts["missing"], feature.missing == "refuse", f"has empty cells{filled}"

@@ -257,12 +257,8 @@ def check_table(
     report: Report = silent,
 ) -> Checked:
     """Hold a party's table against the agreement: columns, types, words, ranges, empty cells."""
-    label = agreement.label or None
-    beside = label_columns(agreement, label)
-    if agreement.sums is not None and (ends := agreement.sums.target_range):
-        low, high = ends
-        beside = (beside[0].model_copy(update={"low": low, "high": high}), *beside[1:])
-    held, labelled = [*columns_in(agreement.features), *beside], [each.name for each in beside]
+    label, held = agreement.label or None, _held(agreement)
+    labelled = [each.name for each in label_columns(agreement, label)]
     read = agreed_columns(agreement, label)
     source = source_of(table, party=party, features=read, labels=label, mapping=mapping)
     schema = source.schema
@@ -293,3 +289,18 @@ def check_table(
                 text += f"; the first text is in row {row:,} below the names"
         findings[place] = replace(each, text=text, words=told, dates=dates)
     return Checked(source=source, n_rows=n_rows, findings=tuple(findings))
+
+
+def _held(agreement: Agreement) -> list[Column]:
+    """Return the agreed columns, and then labels, with what their cells may be."""
+    beside = label_columns(agreement, agreement.label or None)
+    if agreement.sums is not None and (ends := agreement.sums.target_range):
+        low, high = ends
+        beside = (beside[0].model_copy(update={"low": low, "high": high}), *beside[1:])
+    held = [*columns_in(agreement.features), *beside]
+    if agreement.task != "table":
+        return held
+    return [  # there no number stands for empty cells
+        each.model_copy(update={"fill": None}) if isinstance(each, NumericFeature) else each
+        for each in held
+    ]
