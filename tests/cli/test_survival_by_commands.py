@@ -24,7 +24,7 @@ def lung():
             "sex": np.where(data["sex"] == 1, "male", "female"),
             "days": data["time"].to_numpy(),
             "died": data["status"].to_numpy(int),
-            "w": np.ones(len(data)),
+            "w": (place % 3 != NAMES.index("north")).astype(int),
             "hospital": np.array(NAMES)[place % 3],
         }
     )
@@ -58,9 +58,11 @@ def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(coba
         cobasis.refused("send icu.toml north.csv --yes --signed-by Officer", words)
         assert not Path("icu.north.1-sums").exists()
     written(lambda rows: rows.with_columns(age=pl.when(pl.col("age") > 50).then("age")))
-    told = ("behind it is not counted [CB104]", "they are counted as blank (")
+    asked = "column 'w' is 0 in every row"
+    told = ("behind it is not counted [CB104]", "they are counted as blank (", f"asked: {asked}")
     cobasis.said("send icu.toml north.csv --dry-run", *told)
-    cobasis.send()
+    cobasis.refused("send icu.toml north.csv --yes --signed-by Officer", asked, "[CB108]")
+    cobasis.send(more="--checked w")
     ran = cobasis.run().stdout
     cobasis.accept()
     assert cobasis.json("status icu.toml", by="north")["next"] == ""  # no model was trained

@@ -17,7 +17,7 @@ from cobasis.cli.words import audit_in_words, listed, picked, wrapped
 from cobasis.errors import OptionError
 from cobasis.party_side import send as sending
 from cobasis.party_side.audit import approve, audited, typed_by
-from cobasis.party_side.preview import Ready, make_ready
+from cobasis.party_side.preview import Ready, labels_of, make_ready
 from cobasis.party_side.rows import Findings, unlike
 from cobasis.party_side.send import Allow, Made, Sent, require_turn
 from cobasis.party_side.session import PartySession, refuse_target
@@ -51,15 +51,16 @@ class Asked(Mapped):
     def about_columns(self, owner: Owner, session: PartySession, found: Findings) -> bool:
         """Ask whether columns that look unlike the agreement are right; whether some are mapped."""
         named = set(self.checked or ())
-        if unknown := named - set(session.agreement.columns):
+        known = [*session.agreement.columns, *labels_of(session.agreement)]
+        if unknown := named - {*known}:
             raise OptionError(
                 f"--checked {listed(sorted(unknown))} names no column of the agreement. Its "
-                f"columns are {listed(session.agreement.columns)}."
+                f"columns are {listed(known)}."
             )
         doubts = unlike(session, found)
         if not doubts:
             return False
-        columns, known = {each.column for each in doubts}, session.agreement.columns
+        columns = {each.column for each in doubts}
         owner.tell([f"Columns that look unlike the agreement, {len(columns)} of {len(known)}:"])
         owner.tell(line for each in doubts for line in wrapped(each.counted, lead="  - "))
         if not columns <= named and options.on_terminal():

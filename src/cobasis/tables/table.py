@@ -276,6 +276,7 @@ def check_table(
         for each in check(frames(), held, columns=schema.names(), used=used)
         if not (each.asked and each.column in labelled)  # nothing is agreed of labels' numbers
     ]
+    findings += _of_no_weight(source, agreement, n_rows=n_rows)
     for place, each in enumerate(findings):
         if each.problem != "type":
             continue
@@ -304,3 +305,13 @@ def _held(agreement: Agreement) -> list[Column]:
         each.model_copy(update={"fill": None}) if isinstance(each, NumericFeature) else each
         for each in held
     ]
+
+
+def _of_no_weight(source: Source, agreement: Agreement, *, n_rows: int) -> Iterator[ColumnFinding]:
+    """Ask of a baseline table's weights, which have no agreed scale, whether all may be 0."""
+    name = agreement.outcome.weight if agreement.task == "table" and agreement.outcome else ""
+    largest = pl.col(name).fill_null(1).abs().max()  # empty cells are refused
+    if source.schema.get(name, pl.String).is_numeric() and source.collect(largest).item() == 0:
+        text = f"column '{name}' is 0 in every row, so none counts: is it the right column?"
+        told: Any = {"problem": "blanks", "refused": False, "n_rows": n_rows, "n_all": n_rows}
+        yield ColumnFinding(column=name, text=text, **told)
