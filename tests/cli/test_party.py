@@ -68,8 +68,7 @@ def test_nothing_leaves_unasked_or_unsigned_and_a_lost_file_comes_again_to_the_l
     assert (found["path"], found["sha256"]) == (str(UPLOAD), file_digest(UPLOAD))
     assert look(UPLOAD) == 1
     sealed.refused("send icu.toml north.csv --yes", "a round takes one")
-    told = sealed.said(f"{line} --dry-run", "upload. One was made on 20", "only how the table")
-    assert "Nothing has left" not in told
+    sealed.said(f"{line} --dry-run", "upload. One was made on 20", "this is only how the table")
     UPLOAD.unlink()
     sealed.refused("send icu.toml north.csv --again", "nothing of north.csv would be in it")
     again = sealed.json("send icu.toml --again")
@@ -88,8 +87,7 @@ def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(sealed):
         with at_call(1, interrupt, counts=on("replace", file)):
             assert "the same command goes on" in sealed(line, code=130).stderr
     then = "cobasis accept icu.toml icu.news icu.north.1-return"
-    said = "The same file as before, to the last byte.", "It is made of the table as that was then."
-    sealed.said(line, *said, then)
+    sealed.said(line, "The same file as before, to the last byte.", "as that was then.", then)
 
 
 def test_ctrl_c_at_a_question_ends_the_command_though_a_table_was_read(tmp_path):

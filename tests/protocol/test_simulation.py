@@ -106,8 +106,6 @@ WRONG = {
     "dp": ({"dp": {"epsilon": 1}}, "dp is no DPTerms"),
     "public rows unused": ({"public_rows": np.eye(6)}, "public_rows go with"),
     "two at once": ({"aligner": "foo", "rng": None}, "rng is no .*; aligner 'foo' does not"),
-    "components above features": ({"n_components": WIDTH + 1}, "n_components", "CB303"),
-    "two rows": ({"rows": FEW}, r"party 'west' has 2 row\(s\) for n_components=3", "CB106"),
     "public rows of one direction": (
         {"basis": "public", "public_rows": np.ones((5, WIDTH))},
         "5 public rows have 1 independent",
