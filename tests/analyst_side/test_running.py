@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from analyst_side.rounds import EARLY, NAMES, began, contents, real_round, refused, verdicts
-from cobasis.errors import SealError, StepError, UnknownPartyError, WaitingError
+from cobasis.errors import OptionError, SealError, StepError, UnknownPartyError, WaitingError
 from cobasis.models.chain_file import encode_chain
 
 
@@ -49,6 +49,8 @@ def test_until_everybody_is_in_a_run_waits_and_nobody_is_left_out_or_taken_in_un
     ):
         with pytest.raises(error, match=told):
             made.run(without=without)
+    with pytest.raises(OptionError, match="--without west and --with west contradict each other"):
+        made.run(without=["west"], again=["west"])
     made.run(without=["west"])
     made.upload("west")
     made.receive()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.transcript import Fact
-from cobasis.errors import StepError, WaitingError
+from cobasis.errors import OptionError, StepError, WaitingError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.news import stopped_by
@@ -125,6 +125,11 @@ def _left_out(
         require_known(name, session.agreement.parties)
         if name in history.removed:
             raise StepError(f"party '{name}' was removed from this round. Leave out its name.")
+        if name in without and name in again:
+            raise OptionError(
+                f"--without {name} and --with {name} contradict each other: a party is left out, "
+                "or taken in. Say one of the two."
+            )
     out = {*history.without, *without} - {*again, *history.removed}
     session.refuse_revoked(out={*out, *history.removed})
     return tuple(name for name in session.agreement.parties if name in out)
