@@ -2,19 +2,20 @@
 
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from cobasis.analyst_side.history import REMOVED, history_of
-from cobasis.analyst_side.plan import listed
+from cobasis.analyst_side.plan import listed, planned
 from cobasis.analyst_side.returns import Conclusion
 from cobasis.analyst_side.run import conclude, delete_targets
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import inbox_of, stem_of
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
-from cobasis.errors import SignatureError, StepError, UnknownPartyError
+from cobasis.errors import CobasisError, SignatureError, StepError, UnknownPartyError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.terms import others_of
@@ -204,9 +205,13 @@ def _delete(session: AnalystSession, party: str) -> None:
 def _files_of(session: AnalystSession, party: str) -> list[str]:
     require_known(party, session.agreement.parties)
     if session.agreement.sums is not None or session.work.table.exists():
+        go_on = ""
+        with suppress(CobasisError):  # where the agreement does not allow it
+            if not planned(session, without=[party]).ended:
+                go_on = f", or, before the total is made: cobasis run --without {party}"
         raise StepError(
             f"the sums of party '{party}' cannot be taken out of a total: nobody can read them. "
-            f"Agree on a new round, or, before the total is made: cobasis run --without {party}."
+            f"Agree on a new round{go_on}."
         )
     files = [each.file for each in session.history.files.values() if each.party == party]
     if not files:
