@@ -20,7 +20,7 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (1_864, 1_128, 15),
-    "analyst_side": (2_169, 1_760, 12),
+    "analyst_side": (2_170, 1_761, 12),
     "bundle": (1_850, 1_400, 10),
     "cli": (4_150, 3_370, 24),
     "cobasis": (650, 320, 6),

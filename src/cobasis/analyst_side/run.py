@@ -142,7 +142,8 @@ def _family(session: AnalystSession, model: ModelName | None) -> Family:
         return agreement.model or "" if before is None else before.model
     if model in agreement.allowed_models:
         return model
-    allowed = ", ".join(agreement.allowed_models) or "none, since the task is a representation"
+    none = f"none, since task='{agreement.task}' trains no model"
+    allowed = ", ".join(agreement.allowed_models) or none
     raise AgreementError(
         f"round '{agreement.round_id}' does not allow a model of family '{model}' (allowed: "
         f"{allowed}). Choose one of these, or have another agreement signed."

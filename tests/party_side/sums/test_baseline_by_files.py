@@ -6,7 +6,7 @@ import pytest
 from cobasis import Mixed, NumericFeature, SumsTerms
 from cobasis.bundle.messages import enclose
 from cobasis.cli.questions import asked
-from cobasis.errors import BundleError, DifferenceError, MessageError, OptionError
+from cobasis.errors import AgreementError, BundleError, DifferenceError, MessageError, OptionError
 from cobasis.features.outcome import Outcome
 from cobasis.report.table import rows_of, small_cells, write_table
 from party_side.sites import FEATURES
@@ -60,6 +60,8 @@ def test_times_that_changed_since_an_earlier_table_are_refused(make):
 
 def test_a_return_with_a_wrong_total_or_none_is_refused(counting, monkeypatch):
     counting.sent()
+    with pytest.raises(AgreementError, match="none, since task='table' trains no model"):
+        counting.run(model="logistic")
     wrong = {"none": None, "short": slice(0, 4), "impossible": slice(None)}
     for kind, part in wrong.items():
 
