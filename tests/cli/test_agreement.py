@@ -225,8 +225,16 @@ def test_a_draft_is_completed_by_hand_and_by_pub_files(cobasis, monkeypatch):
     told = cobasis(f"agreement new icu.toml {PUBS} --yes").stdout
     assert "To be filled by hand: purpose, retention_days." in told
     assert not secrets()
+    draft = (
+        "draft: commitment, purpose, retention_days must be filled. Fill purpose, retention_days by"
+    )
+    cobasis.refused("sign icu.toml", draft, "type `cobasis agreement new icu.toml`, which")
+    then = "when somebody fills in purpose, retention_days, by hand: cobasis agreement new"
+    cobasis.said("status icu.toml", then)
+    cobasis.said("status icu.toml", "when it is no draft: cobasis sign icu.toml", by="lab")
     cobasis.edit('purpose = ""', 'purpose = "study"')
     cobasis.edit('retention_days = ""', "retention_days = 30")
+    assert cobasis.json("status")["next"] == "cobasis agreement new icu.toml"
     drawn = bytes(range(32))
     monkeypatch.setattr("secrets.token_bytes", lambda count: drawn[:count])  # the system's
     found = cobasis.json("agreement new icu.toml --yes")

@@ -30,7 +30,7 @@ def told(typed, by="north"):
 
 def look_on_until_the_first_run(cobasis):
     cobasis.draft(more="--basis consensus")
-    cobasis.refused("status icu.toml", "still a draft", "`cobasis agreement new icu.toml *.pub`")
+    cobasis.refused("status icu.toml", "still a draft: parties, commitment, enrolled, analyst must")
     Path("icu.toml").unlink()
 
     cobasis.agreed(more="--basis consensus --deadline 2099-12-31")

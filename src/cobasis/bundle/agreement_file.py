@@ -34,11 +34,15 @@ _SOME = 3
 
 SEALED, REVOKED = ".sealed.toml", ".revocation"
 
+BY_COMMAND = {"parties", "enrolled", "analyst", "commitment"}
+"""Fields that `cobasis agreement new` fills in, from .pub files and with the secret."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementFile:
     agreement: Agreement
     signatures: tuple[Signature, ...]  # verified or not
+    gaps: tuple[str, ...] = ()  # of a draft: what is not filled yet
 
 
 def read_agreement(path: Path, *, text: str | None = None) -> AgreementFile:
@@ -62,17 +66,20 @@ def read_terms(path: Path, *, text: str | None = None) -> Agreement:
     if "sums" not in fields:
         made_up |= {"commitment": "0" * 64, "minimum_parties": 1}
     whole = {**made_up, **fields} if fields.get("parties") else {**fields, **made_up}
-    return _agreement(whole, path=path)
+    return _agreement(whole, path=path, draft=True)
 
 
-def _agreement(fields: Mapping[str, Any], *, path: Path) -> Agreement:
+def _agreement(fields: Mapping[str, Any], *, path: Path, draft: bool = False) -> Agreement:
     known, missing = Agreement.model_fields, missing_fields(fields)
     empty = [name for name in missing if name in NEEDED_FOR_ROWS or known[name].is_required()]
     if empty:
+        missing = tuple(empty) if draft else missing
+        by_hand = ", ".join(name for name in missing if name not in BY_COMMAND)
+        then = f"Fill {by_hand} by hand, then type" if by_hand else "Type"
+        pubs = " *.pub" if "enrolled" in missing else ""
         raise AgreementError(
-            f"the agreement '{path}' is still a draft: {', '.join(empty)} must be filled. The "
-            f"parties and the commitment are written by `cobasis agreement new {path} *.pub`; fill "
-            "others by hand."
+            f"the agreement '{path}' is still a draft: {', '.join(missing)} must be filled. {then} "
+            f"`cobasis agreement new {path}{pubs}`, which writes who takes part and the commitment."
         )
     return _validated(json.dumps(fields))
 
@@ -253,8 +260,14 @@ def sealed_agreement(path: Path) -> Agreement:
     return found.agreement
 
 
-def signed_agreement(path: Path) -> AgreementFile:
-    """Return an agreement with the signatures at hand, those in .sig files beside it, too."""
+def signed_agreement(path: Path, *, draft: bool = False) -> AgreementFile:
+    """Return an agreement with the signatures at hand, those in .sig files beside it, too.
+
+    With `draft` it may also be one that says who takes part, and of which nobody has signed.
+    """
+    gaps = missing_fields(read_draft(path)) if draft else ()
+    if gaps and not {"enrolled", "analyst"} & {*gaps}:
+        return AgreementFile(agreement=read_terms(path), signatures=(), gaps=gaps)
     found, sealed = read_agreement(path), sealed_path(path)
     if found.signatures or not sealed.exists():
         signed = [line_in(each, Signature) for each in sorted(path.parent.glob("*.sig"))]

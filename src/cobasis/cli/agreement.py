@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.bundle.agreement_file import (
+    BY_COMMAND,
     complete,
     line_in,
     read_agreement,
@@ -40,9 +41,6 @@ from cobasis.transport.mailbox import INVITES
 _UNPINNED = (
     "The server shows no certificate yet that the analyst has signed for, so the codes hold no pin."
 )
-
-_BY_COMMAND = {"parties", "enrolled", "analyst", "commitment"}
-"""Fields that this command fills in, from .pub files and with the secret."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +182,7 @@ def new(
         return
     owner.tell(f"  {line}" for line in changed)
     draft = read_draft(file, text=text())
-    if not (missing := set(missing_fields(draft))) - _BY_COMMAND:
+    if not (missing := set(missing_fields(draft))) - BY_COMMAND:
         read_terms(file, text=text())  # contradictions are found before anybody is asked
     enrolment.compare(people, own=identity, known=known)
     if identity is None or missing - {"commitment"} or "sums" in draft:
@@ -284,7 +282,7 @@ def _lines(told: dict[str, Any], *, own: str | None, more: str, brought: bool) -
         you = "  (you)" if each["fingerprint"] == own else ""
         yield f"  {each['role']:<8} {each['name']}{you}"
         yield f"    {each['fingerprint']}"
-    if gaps := [each for each in told["missing"] if each not in _BY_COMMAND]:
+    if gaps := [each for each in told["missing"] if each not in BY_COMMAND]:
         yield from wrapped(f"To be filled by hand: {', '.join(gaps)}.")
     if told["invited"]:
         yield "Give each party its code, over a channel of your own. It is good once, for 14 days:"

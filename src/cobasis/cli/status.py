@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from cobasis.analyst_side.session import work_folder
-from cobasis.bundle.agreement_file import news_at, signed_agreement, stem_of
+from cobasis.bundle.agreement_file import BY_COMMAND, news_at, signed_agreement, stem_of
 from cobasis.bundle.transcript import Entry, verify_transcript
 from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped
 from cobasis.cli.words import listed, picked, wrapped
@@ -42,6 +42,7 @@ class Standing:
     analyst: str
     signed: tuple[str, ...]
     unsigned: tuple[str, ...]  # as far as is known
+    gaps: tuple[str, ...]  # of a draft: what is not filled yet
     sealed: bool  # everybody's signature lies here, without which nothing is sent or accepted
     name: str
     role: str  # empty for nobody's key
@@ -54,8 +55,7 @@ class Standing:
 
     @cached_property
     def open(self) -> Exchange | None:
-        taken = sum(bool(self.taken(each)) for each in self.exchanges)
-        ended = max(taken, len(self.news.ended))
+        ended = max(sum(bool(self.taken(each)) for each in self.exchanges), len(self.news.ended))
         return self.exchanges[ended] if ended < len(self.exchanges) else None
 
     @property
@@ -136,7 +136,11 @@ class Standing:
         if not self.role or self.has("forgotten") or gone or late or self.revoked:
             return Step()
         if self.name in self.unsigned:
-            return Step("sign", f"cobasis sign {name}")
+            typed, when = "sign", "it is no draft" * bool(self.gaps)
+            if self.gaps and self.role == "party":  # perhaps the author
+                by_hand = ", ".join(each for each in self.gaps if each not in BY_COMMAND)
+                typed, when = "agreement new", by_hand and f"somebody fills in {by_hand}, by hand"
+            return Step("sign", f"cobasis {typed} {name}", when=when)
         if self.role == "analyst":
             return self._step_of_analyst()
         found = self._step_of_party()
@@ -200,8 +204,7 @@ class Standing:
         return tuple(str(x[exchange.answer]) for x in own if x["exchange"] == exchange.number)
 
     def receipts(self, exchange: Exchange) -> dict[str, Receipt]:
-        found = self.news.receipts_of(exchange.number)
-        return {party: signed.receipt for party, signed in found.items()}
+        return {x: signed.receipt for x, signed in self.news.receipts_of(exchange.number).items()}
 
     def came(self, exchange: Exchange) -> list[str]:
         """Return whose messages count: nobody's who is out, nor of a block that lacks one."""
@@ -215,9 +218,8 @@ class Standing:
     def party(self, name: str) -> dict[str, Any]:
         came = {each.message: self.receipts(each).get(name) for each in self.shown}
         received = {message: each.time for message, each in came.items() if each is not None}
-        signed, late = name in self.signed, "too late" * self.missed(self.last, name)
-        out = self.out.get(name, late)
-        return {"name": name, "signed": signed, "received": received, "out": out}
+        out = self.out.get(name, "too late" * self.missed(self.last, name))
+        return {"name": name, "signed": name in self.signed, "received": received, "out": out}
 
 
 @grouped
@@ -230,7 +232,7 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
 
     Example: cobasis status icu.toml
     """
-    found = _asked(owner, standing(owner, alone(agreement)), ca=tls_ca)
+    found = _asked(owner, standing(owner, alone(agreement), draft=True), ca=tls_ca)
     owner.say(
         shown(found),
         command="status",
@@ -249,7 +251,7 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
 
 def _asked(owner: Owner, of: Standing, *, ca: Path | None) -> Standing:
     """Look again with what the analyst's server has for a party; say so where it tells nothing."""
-    if of.role != "party" or not of.agreement.server:
+    if of.role != "party" or not of.agreement.server or of.gaps:
         return of
     if owner.passphrase_file is None:
         told = "The server was not asked: a question takes your key. Give --passphrase-file."
@@ -265,9 +267,9 @@ def _asked(owner: Owner, of: Standing, *, ca: Path | None) -> Standing:
     return replace(standing(owner, of.path), asked="The server was asked now")
 
 
-def standing(keys: Home, path: Path) -> Standing:
-    """Read all that lies here about a round; no key is opened."""
-    file = signed_agreement(path)
+def standing(keys: Home, path: Path, *, draft: bool = False) -> Standing:
+    """Read all that lies here about a round, or its draft; no key is opened."""
+    file = signed_agreement(path, draft=draft)
     agreement, who = file.agreement, None
     try:
         who = keys.who(agreement)
@@ -296,6 +298,7 @@ def standing(keys: Home, path: Path) -> Standing:
         analyst=analyst,
         signed=tuple(agreed),
         unsigned=tuple(name for name in signers(agreement) if name not in agreed),
+        gaps=file.gaps,
         sealed={*here} == {*signers(agreement)},
         name=who.name if who else "",
         role=who.role if who else "",
@@ -311,8 +314,7 @@ def shown(of: Standing) -> Iterator[str]:
     head = f"Round {of.agreement.round_id}   {of.agreement.purpose}"
     yield f"{wrapped(head)[0][: _WIDTH - len(you) - 2]:<{_WIDTH - len(you)}}{you}"
     if not of.unsigned and of.open is not None:
-        left = dict.fromkeys(each.message for each in of.exchanges[of.open.number - 1 :])
-        steps = ", then ".join(left)
+        steps = ", then ".join(dict.fromkeys(x.message for x in of.exchanges[of.open.number - 1 :]))
         yield f"Exchange {of.open.number} of {len(of.exchanges)}: {steps}"
     elif not of.unsigned:
         yield "All exchanges have ended" if len(of.exchanges) > 1 else "The exchange has ended"
@@ -347,8 +349,9 @@ def as_of(of: Standing) -> str:
         if of.role == "analyst":
             return "Nothing was received yet"
         return f"No news from {of.analyst} are here, so of the others nothing is known"
-    when = datetime.fromisoformat(of.news.time)
-    return f"As of {when:%-d %b %Y %H:%M} UTC, signed by {of.analyst}"
+    return (
+        f"As of {datetime.fromisoformat(of.news.time):%-d %b %Y %H:%M} UTC, signed by {of.analyst}"
+    )
 
 
 def _messages(of: Standing) -> Iterator[str]:
