@@ -39,8 +39,10 @@ def test_columns_and_their_constants_can_be_typed_and_what_is_not_said_stays_ope
     assert [(each["low"], each["high"], each["fill"]) for each in (a, b)] == [(0, 2.5, 1)] * 2
     assert (a["name"], b["name"]) == ("a", "b (mg/l)")
     assert (sex["missing"], loaded()["n_anchor_rows"]) == ("level", 6)  # f, m, empty
+    assert (loaded()["minimum_parties"], loaded()["fewest_rows"]) == (2, 10)  # as a terminal offers
     sums = "--task regression --sums maps=rff,most_rows=90,most_rows_in_all=300"
-    cobasis(f"agreement new one.toml --numbers a:low=1,high=1 {sums}")
+    told = cobasis(f"agreement new one.toml --numbers a:low=1,high=1 {sums}").stderr
+    assert told == "Taken: minimum_parties=3, since nobody says another.\n"
     assert (loaded("one.toml")["features"][0]["scale"], loaded("one.toml")["release"]) == (
         1,
         "sums",

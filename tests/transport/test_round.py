@@ -25,6 +25,7 @@ def sums_of(everybody, tmp_path, monkeypatch):
     """Agree on sums that an officer of north approves, and on scores behind them."""
     sums = "--sums maps=rff,waves=2,most_rows=200,most_rows_in_all=800,least_rows=80,scores=true"
     terms = f"{sums} --holdout 0.3 --deadline 2020-01-01 west.pub --approver north=officer.pub"
+    terms += " --minimum-parties 3"
     world = World(tmp_path, monkeypatch, terms=terms, names=everybody)
     for seed, name in enumerate(everybody):
         write_table(tmp_path / name / "data.csv", seed=seed, n_rows=180)

@@ -15,11 +15,14 @@ from cobasis.features.contract import Feature, width_of
 from cobasis.features.maps import Columns, width_under
 from cobasis.models import MODELLESS, UNLABELLED
 from cobasis.party_side import draft, sums_draft
+from cobasis.protocol.sums_terms import FEWEST_PARTIES
 from cobasis.statistics.formula import with_formula
 
 _WORDS = {"columns", "leave_out", "i_may_publish", "numbers", "categories", "missing", "classes"}
 _WORDS |= {"models", "dp", "sums", "from_sums", "outcome", "formula", "map"}
 """Terms that are read by themselves; every other one is a field of the agreement."""
+_PRIVATE = {"minimum_parties", "fewest_rows"}
+"""Of which the offer is taken where nobody can be asked: the agreement's own default is weaker."""
 
 
 def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
@@ -152,7 +155,8 @@ def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
         fields["n_components"] = min(sizes, default=None)
         aside(f"Taken: {fields['n_components']}.")
     size, of_all = str(max(sizes, default="")), f", of {n_parties}" if n_parties else ""
-    least = max(2, n_parties - 1) if "sums" not in fields else n_parties
+    least = max(min(2, n_parties or 2), n_parties - 1)
+    least = max(FEWEST_PARTIES, n_parties) if "sums" in fields else least
     for word, question, default in (
         ("n_components", "Numbers that stand for a row", size),
         ("retention_days", "Days that the analyst keeps uploads", "90"),
@@ -161,7 +165,10 @@ def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
         ("deadline", "Deadline in UTC, like 2026-12-31 (empty: none)", ""),
         ("holdout", "Share of rows that stays at a party, to score on", "0.2"),
     ):
-        if word not in skipped:
+        if word in _PRIVATE - skipped and fields.get(word) is None and not options.on_terminal():
+            fields[word] = draft.field_of_words(word, default)
+            aside(f"Taken: {word}={default}, since nobody says another.")
+        elif word not in skipped:
             _ask(fields, word, question, default=default)
 
 

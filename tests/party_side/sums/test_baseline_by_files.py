@@ -91,6 +91,7 @@ def test_a_table_is_written_and_the_next_agreement_takes_scales_and_knots_from_i
     told |= {"classes": "0,1", "purpose": "study", "leave_out": "weight"}
     told |= {"sums": "maps=mixed,waves=10,most_rows=200,most_rows_in_all=800"}
     fields = asked(told, 4)
+    assert fields["minimum_parties"] == 4
     age, *_, ward = fields["features"]
     found = table.columns[0]
     assert isinstance(age, NumericFeature)
