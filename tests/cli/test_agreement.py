@@ -119,6 +119,7 @@ SUMS = {  # the same of a round of sums
     "--sums maps=foo,": "a map 'foo' does not exist",
     "--sums maps=mixed,bandwidth=2,": "bandwidth: nothing here has this name",
     "--sums maps=rff,most_rows=90": "most_rows_in_all: it is missing",
+    "--sums maps=rff,most_weight=2,": "with one. Change the options; sums.NAME is said as",
 }
 
 

@@ -108,7 +108,7 @@ CONTRADICTIONS = {
     "a column without a range": (SUMS | {"features": numeric_features("a")}, "'a' has no range"),
     "one value": (SUMS | {"features": (NumericFeature(name="a", low=1, high=1),)}, "'a' has no"),
     "a range of classes": (of_sums(target_range=(0.0, 1.0)), "target_range goes with a regression"),
-    "steps of ridge": (of_sums(steps=3, most_exposure=2.0), "steps goes .* most_exposure goes"),
+    "steps of ridge": (of_sums(steps=3, most_exposure=2.0), "steps goes .*most_exposure goes"),
     "a range backwards": (of_sums(target_range=(1.0, 0.0)), "does not go from low to high"),
     "more needed than there are": (SUMS | {"minimum_parties": 5}, "5 is above the 4 parties"),
     "least above most": (of_sums(least_rows=501), "most_rows_in_all does not hold"),

@@ -129,7 +129,7 @@ def _pair_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
         ("most_exposure", fitted and outcome.exposure, "outcome.exposure of coefficients"),
     ):
         if bool(needed) != (getattr(terms, name) is not None):
-            yield f"{name} goes with {what}, and only with one"
+            yield f"sums.{name} goes with {what}, and only with one"
 
 
 def _table_problems(agreement: "Agreement") -> Iterator[str]:
