@@ -141,8 +141,10 @@ def test_a_term_that_cannot_stand_is_refused_and_nothing_is_written(cobasis):
 def test_the_author_is_a_party_and_a_pub_file_that_is_none_or_of_another_role_is_named(cobasis):
     cobasis.keys()
     line = f"agreement new icu.toml {PUBS} --numbers age,pulse {TERMS} --yes"
-    cobasis.refused(line, "nobody with a key", "in a secret that no analyst has", by="lab")
-    cobasis.refused(f"{line} --as lab", "'lab' takes no part in a secret", "[CB304]", by="lab")
+    cobasis.refused(line, "nobody with a key", "a party, and only a party makes it", by="lab")
+    cobasis.refused(
+        f"{line} --as lab", "'lab' takes no part in this agreement", "[CB304]", by="lab"
+    )
     cobasis.refused(line, "[CB304]", "the --home and --as of one of these", by="stranger")
     cobasis.refused(f"{line} --as nobody", "[CB304]", "enrolled by its .pub file")
     cobasis("key new other --analyst", by="other")

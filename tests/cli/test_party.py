@@ -28,6 +28,7 @@ UPLOAD = Path("icu.north.1-upload")
 def test_before_its_turn_send_reads_no_table_and_a_dry_run_lists_all_that_does_not_fit(cobasis):
     cobasis.agreed()
     cobasis.refused("send icu.toml none.csv", "missing: east, north, south", "[CB311]", code=4)
+    cobasis.refused("send icu.toml none.csv", "'lab' is the analyst of round", by="lab")
     good = pl.read_csv(write_table(Path("north.csv"), seed=2))
     words = pl.when(pl.int_range(pl.len()) == 6).then(pl.lit("high")).otherwise(pl.lit("1"))
     good.with_columns(a=words, sex=pl.lit("x")).write_csv("bad.csv")

@@ -74,8 +74,9 @@ class Removal:
             found.append(f"The {what} still descends from {', '.join(self.target_carries)}{alone}.")
         if self.party in self.target_carries:
             span = "a common span that it helped to shape is only replaced by a new round"
-            target = "" if self.realigned else "; a target by --realign"
-            found.append(f"That includes '{self.party}': {span}{target}.")
+            if self.trained_on and not self.realigned:
+                span = f"a target is replaced by --realign; where there is one, {span}"
+            found.append(f"That includes '{self.party}': {span}.")
         found.append(
             "Models and returns that were sent before, and copies of sealed files in inboxes and "
             "backups, are not reached by this removal."

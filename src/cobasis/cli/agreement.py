@@ -174,7 +174,8 @@ def new(
     people, known = _gathered(people, invited, enrolment, terms)
     identity = None  # while somebody is not enrolled
     if people.parties and people.analyst is not None:  # the party that makes the secret
-        makers, where = {each.name: each for each in people.parties}, "a secret that no analyst has"
+        makers = {each.name: each for each in people.parties}
+        where = "this agreement as a party, and only a party makes it"
         maker = enrolled_here(makers, where=where, home=owner.folder(), name=owner.name)
         identity = owner.enrolled(maker)
     told = None if edited else asked(terms.told, len(people.parties))

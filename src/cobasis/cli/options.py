@@ -107,13 +107,14 @@ class Holder(Home):
 
     def party(self, agreement: Path, *, sealed: bool = True) -> PartySession:
         """Open a party's session of a round; IdentityError for the analyst's key."""
-        agreed = sealed_agreement(agreement) if sealed else read_agreement(agreement).agreement
+        agreed = read_agreement(agreement).agreement
         who = self.who(agreed)
         if who.role == "analyst":
             raise IdentityError(
                 f"'{who.name}' is the analyst of round '{agreed.round_id}', and this is a party's "
                 "command. The analyst's are receive, run and remove."
             )
+        agreed = sealed_agreement(agreement) if sealed else agreed
         return PartySession(agreement, agreed, identity=self.identity(who.name), home=self.folder())
 
     def analyst(self, agreement: Path, *, sealed: bool = True) -> AnalystSession:
