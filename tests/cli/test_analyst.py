@@ -81,9 +81,7 @@ def test_remove_certifies_and_says_what_is_left_to_do_and_what_is_kept_of_a_run_
     Path("outbox/icu.north.1-return").unlink()
     ran("run icu.toml", by="lab")
     assert kept.read_bytes() == before
-    carries = "- The target still descends from east, of whose anchor image it is made."
-    assert carries in narrow(ran("remove icu.toml south", by="lab"))
-    assert not Path("outbox/icu.south.1-return").exists()
+    narrow(ran("remove icu.toml south", by="lab"))
     removed = ran.json("remove south --realign", by="lab")
     names = [Path(path).name for path in removed["certificates"]]
     assert names == ["icu.removal-south.json", "icu.removal-south.txt"]
@@ -103,7 +101,6 @@ def test_forget_refuses_before_it_asks_and_only_the_rounds_name_destroys(ran, te
     done = f"What parties sent in round '{name}' was destroyed on"
     ran.said(line, done, by="lab", typed=f"{name}\n")
     terminal.undo()
-    ran.refused("run icu.toml", "[CB313]", by="lab")
     ran.said("forget icu.toml --yes", "was destroyed on", by="lab")
     ran.said("status icu.toml", " forgotten ", "was kept here was destroyed", by="lab")
 

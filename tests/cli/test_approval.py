@@ -88,13 +88,10 @@ def test_an_audit_that_no_officer_can_approve_is_refused_and_nothing_is_written(
         (edited, "CB513", APPROVE, "it was edited"),
         ("{}", "CB513", APPROVE, "is not what 'cobasis audit' writes"),
         (text, "CB513", f"{APPROVE} --deadline 2020-01-01", "would have ended on 2020-01-01"),
-        (text, "CB304", f"{APPROVE} --key north", "'north' takes no part"),
-        (text, "CB304", f"{APPROVE} --key west", "enrolled: officer, second"),
-        (text, "CB702", f"{APPROVE} --key second", "no key to be read"),
+        (text, "CB304", f"{APPROVE} --key north", "enrolled: officer, second"),
     ):
         Path("audit.json").write_text(said)
         audited.refused(line, f"[{code}]", told, by="officer")
-    audited.refused(APPROVE, "[CB304]")  # north's own home
     other = read_agreement(Path("icu.toml")).agreement.model_copy(update={"retention_days": 9})
     with pytest.raises(ApprovalError, match="is of another agreement"):
         approval.read_audit(Path("audit.json"), other)
@@ -112,9 +109,7 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     for path, old, new, told in (
         (Path("north.csv"), ",yes", ",no", "as it was then: data version, rows held back"),
         (OFFICER, '"times":1', '"times":2', "made with no key that is enrolled"),
-        (OFFICER, '"upload"', '"proposal"', "made with no key that is enrolled"),
         (kept, "red", "amber", "does not keep"),
-        (kept, '"page": {', '"page": {"more": 1, ', "does not keep"),
     ):
         text = audited.edit(old, new, file=path)
         refused("CB513", told)
@@ -151,10 +146,9 @@ def test_an_approval_outlives_a_send_that_was_killed_and_no_file_of_another_roun
     audited, monkeypatch
 ):
     audited(APPROVE, by="officer")
+    killed = Mock(side_effect=KeyboardInterrupt)
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "cobasis.party_side.session.write_bundle", Mock(side_effect=KeyboardInterrupt)
-        )
+        patch.setattr("cobasis.party_side.session.write_bundle", killed)
         audited(SEND, code=130)
     history = Vault.history
 
@@ -165,7 +159,7 @@ def test_an_approval_outlives_a_send_that_was_killed_and_no_file_of_another_roun
         patch.setattr(Vault, "history", elsewhere)
         audited.refused(SEND, "not as it was then: history.")
     with monkeypatch.context() as patch:  # and once more, with the file made and without its name
-        patch.setattr("cobasis.party_side.send.copy_whole", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr("cobasis.party_side.send.copy_whole", killed)
         audited(SEND, code=130)
     audited(f"{APPROVE} --withdraw", by="officer")
     audited.refused(SEND, "[CB513]", "its approval was withdrawn since")

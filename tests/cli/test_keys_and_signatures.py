@@ -65,10 +65,8 @@ def test_the_terms_are_one_screen_of_eighty_columns_which_others_words_cannot_st
         *("Sign for north?", agreement.round_id, words_of(agreement.digest())),
         "Purpose study?[2J? of rows Noise epsilon 0",
         *("4 of numbers, 1 of words: a, b, c, d, sex; label 'sick' (no, yes)", "'patient' never"),
-        *(
-            "LEAVES 1. proposal: up to 3 directions",
-            "as 3 numbers each, and their column 'sick' IN THE",
-        ),
+        "LEAVES 1. proposal: up to 3 directions",
+        "as 3 numbers each, and their column 'sick' IN THE",
         *("lab sees who resembles whom", "IF A PARTY HELPS LAB", "the model, ridge (or logistic)"),
         *("25 % of rows held back", "no formal guarantee", "Basis in law not", "made by north"),
         *("until 31 Jan 2030 23:59 UTC; 3 of 3 parties", "no officer's key is agreed on"),
@@ -136,12 +134,11 @@ def test_without_the_right_secret_nothing_is_signed(agreed):
 def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):
     Path("lab.secret").write_bytes(b"somebody sent this by mistake")
     agreed.said("sign --yes", "Sign for lab?", by="lab")
-    agreed.refused("sign --yes --as west", "[CB304]")
     pub = Path("east.pub").read_bytes()
     Path("east.pub").unlink()
     agreed("key new east")  # another key of that name, in north's home
     Path("east.pub").write_bytes(pub)
-    agreed.refused("sign --yes", "--as east")
+    agreed.refused("sign --yes", "Say who you are: --as east or --as north")
     agreed.refused("sign --yes --as east", "[CB702]")
     assert not Path("east.sig").exists()
     agreed("sign --yes --as north")

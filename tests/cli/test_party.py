@@ -200,9 +200,8 @@ def test_of_a_forgotten_round_predict_and_score_say_so(ran):
 
 def test_a_map_before_the_basis_is_signed_and_leads_to_predictions_reasons_and_a_graph(cobasis):
     cobasis.agreed(more="--map mixed,waves=8 --n-components 12")
-    cobasis.refused(
-        "agreement new b.toml --numbers a --map rff,knots=3", "--map rff,knots=3", "knots: nothing"
-    )
+    line = "agreement new b.toml --numbers a --map rff,knots=3"
+    cobasis.refused(line, "--map rff,knots=3 cannot be read: knots: nothing")
     shown = cobasis.signed()
     assert "Map mixed: at each party a row first becomes " in shown
     assert "EVERY RECORD, nearly" in shown

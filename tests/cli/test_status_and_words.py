@@ -37,9 +37,6 @@ def look_on_until_the_first_run(cobasis):
     screen = ("No news from lab are here", "not known east, north, south, lab")
     cobasis.said("status icu.toml", *screen, by="east")
     cobasis.said("status icu.toml", "you: neither party nor analyst", by="stranger")
-    for name in NAMES[:2]:
-        shutil.copytree(f"home-{name}/keys", "home-two/keys", dirs_exist_ok=True)
-    cobasis.refused("status icu.toml", "Say who you are: --as east or --as north", by="two")
     assert told(cobasis) == ("sign", True, [*NAMES, "lab"])
     cobasis("sign icu.toml --yes")
     assert told(cobasis) == ("status", False, ["east", "south", "lab"])

@@ -112,7 +112,6 @@ CONTRADICTIONS = {
     "a range backwards": (of_sums(target_range=(1.0, 0.0)), "does not go from low to high"),
     "more needed than there are": (SUMS | {"minimum_parties": 5}, "5 is above the 4 parties"),
     "least above most": (of_sums(least_rows=501), "most_rows_in_all does not hold"),
-    "a map of sums": (SUMS | {"map": WAVES}, "projects no rows: leave out map"),
     "a map of other columns": ({"map": Mixed(knots=((0.0, 1.0),))}, "has knots of 1 columns"),
     "components above the map's": ({"map": WAVES, "n_components": 9}, "9 is above the 8 features"),
     "a map, too few rows": ({"map": WAVES, "n_anchor_rows": 7}, "needs n_anchor_rows >= 8, not 7"),
@@ -287,9 +286,7 @@ def test_every_aligners_name_is_one_method_with_the_anchors_gain(anchor, gain):
         assert made(aligner=name, anchor=anchor, **rows).make_aligner() == aligner
 
 
-def test_width_counts_a_categorys_levels_and_a_deadline_is_a_moment():
-    closes = made(deadline="2026-12-31T23:59:59Z").closes
-    assert closes == datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
+def test_width_counts_a_categorys_levels():
     features = (*numeric_features("abc"), WARD)
     agreement = made(features=features, n_components=7, n_anchor_rows=7)
     assert agreement.n_features == 3 + 4
