@@ -108,11 +108,12 @@ ROWS = {  # what cannot stand beside the terms of a round of rows, and why
     "--numbers age:centr=1": "age:centre=60,scale=20,unit=years",
     "--numbers age:source=x": "a name or source behind it",
     "--numbers :low=1": "--numbers :low=1 cannot be read: it has no column",
+    "--server http://lab.example": "it is no address like https://lab.example or",
 }
 SUMS = {  # the same of a round of sums
     "--sums maps=foo,": "a map 'foo' does not exist",
     "--sums maps=mixed,bandwidth=2,": "bandwidth: nothing here has this name",
-    "--sums maps=rff,most_weight=2,": "with one. Change the options; sums.NAME is said as",
+    "--sums maps=rff,most_weight=2,": "sums.most_weight goes with outcome.weight",
 }
 
 

@@ -26,25 +26,20 @@ from cobasis.cli import options
 from cobasis.cli.options import Owner, consent, grouped
 from cobasis.cli.questions import asked
 from cobasis.cli.words import PERSON, aside, listed, picked, wrapped
-from cobasis.errors import AgreementError, OptionError
+from cobasis.errors import OptionError
 from cobasis.keys.identity import Identity, enrolled_here, names
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models import ModelName, Task
 from cobasis.party_side.author import Authorship, People, issue, read_people, vouched
 from cobasis.party_side.draft import draft_fields
 from cobasis.party_side.session import read_secret
-from cobasis.protocol.agreement import CHANGE, Precision, missing_fields
+from cobasis.protocol.agreement import Precision, missing_fields
 from cobasis.protocol.enrolment import PublicIdentity, words_of
 from cobasis.transport.invites import Invitations
 from cobasis.transport.mailbox import INVITES
 
 _UNPINNED = (
     "The server shows no certificate yet that the analyst has signed for, so the codes hold no pin."
-)
-
-
-_OPTIONS = (
-    "Change the options; sums.NAME is said as --sums NAME=..., and the same of outcome and dp."
 )
 
 
@@ -189,7 +184,7 @@ def new(
     owner.tell(f"  {line}" for line in changed)
     draft = read_draft(file, text=text())
     if not (missing := set(missing_fields(draft))) - BY_COMMAND:
-        _refuse_contradictions(file, text(), edited=edited)  # before anybody is asked
+        read_terms(file, text=text())  # contradictions are found before anybody is asked
     enrolment.compare(people, own=identity, known=known)
     if identity is None or missing - {"commitment"} or "sums" in draft:
         author.keep(text=text(), words=author.words)
@@ -203,16 +198,6 @@ def new(
         _bring(invited)
     void = "The secrets are new: what was sent before is of no use. " if last.files else ""
     _show(owner, author, identity, changed=changed, more=void)
-
-
-def _refuse_contradictions(file: Path, text: str, *, edited: bool) -> None:
-    """Read the terms; where options said them, have the options changed."""
-    try:
-        read_terms(file, text=text)
-    except AgreementError as error:
-        if not edited:
-            error.args = (str(error.args[0]).replace(CHANGE, _OPTIONS), *error.args[1:])
-        raise
 
 
 def _gathered(

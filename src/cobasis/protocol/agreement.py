@@ -243,7 +243,8 @@ class Agreement(Worded):
         if problems:
             what, then = "these options contradict each other", "Change one of them."
             if self.enrolled:
-                what, then = "the agreement contradicts itself", CHANGE
+                what = "the agreement contradicts itself"
+                then = "Change it; where it was signed, sign it again."
             raise AgreementError(f"{what}: {'; '.join(problems)}. {then}")
         self._members = frozenset(self.parties)
         self._digest = hashlib.sha256(canonical_json(self.model_dump(mode="json"))).digest()
@@ -364,8 +365,6 @@ class Agreement(Worded):
         }
         return aligners[self.aligner]
 
-
-CHANGE = "Change it; where it was signed, sign it again."  # said of contradictions
 
 NEEDED_TO_SIGN = ("id", "purpose", "threat_model", "retention_days", "enrolled", "analyst")
 """What a simulation does without, and nobody puts a name under."""
