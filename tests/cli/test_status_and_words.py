@@ -79,8 +79,18 @@ def test_it_names_the_next_command_and_who_waits_for_whom_from_draft_to_model(co
 
     cobasis("remove icu.toml south --realign", by="lab")
     assert cobasis.json("status", by="south")["next"] == "cobasis forget icu.toml"
+    due = "the model here holds rows of south, removed since; a newer return is due from lab"
+    assert cobasis.json("status")["outdated"] == due
+    cobasis.said("status", due)
+    assert told(cobasis) == ("accept", False, ["lab"])
+    assert "Next:" not in cobasis.said("accept icu.toml icu.news", f"Note: {due}.")
+    predicted = cobasis("predict icu.toml north.csv -o out.csv")
+    assert " ".join(predicted.stderr.split()) == f"Note: {due}."
     shutil.copy("outbox/icu.north.2-return", ".")
-    assert told(cobasis)[:2] == ("accept", True)
+    assert told(cobasis) == ("accept", True, [])
+    cobasis.accept("north")
+    assert cobasis("predict icu.toml north.csv -o out.csv").stderr == ""
+    assert told(cobasis) == ("predict", True, [])
     Path("passphrase").write_text("forgotten\n")  # nobody is asked for one
     Path("icu.news").write_text("{}\n")
     assert "[CB803]" in cobasis("status icu.toml", by="east", code=3).output

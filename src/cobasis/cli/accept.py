@@ -12,7 +12,7 @@ from cobasis.bundle.agreement_file import stem_of
 from cobasis.bundle.envelope import plain_kind
 from cobasis.cli.options import Files, Owner, about, agreed, grouped, progress
 from cobasis.cli.predict import scores_in_words
-from cobasis.cli.status import Step, standing
+from cobasis.cli.status import Standing, standing
 from cobasis.cli.words import listed, picked, safe, wrapped
 from cobasis.errors import CobasisError, EstimateError, WaitingError
 from cobasis.party_side import accept as accepting
@@ -59,7 +59,7 @@ def accept(owner: Owner, words: Files = None) -> None:
             refused[path] = error
     if told:
         with suppress(CobasisError):  # a foreign icu.news must not hide what was taken
-            lines += _next(session, standing(owner, agreement).step)
+            lines += _next(session, standing(owner, agreement))
     owner.say(
         lines,
         **about(session, command="accept"),
@@ -133,10 +133,12 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
     return told, lines
 
 
-def _next(session: PartySession, step: Step) -> Iterator[str]:
-    if step.command and not step.when:
-        yield from ("Next:", f"  {step.command}")
-    if step.what == "end" and step.command and (others := others_of(session.agreement)):
+def _next(session: PartySession, found: Standing) -> Iterator[str]:
+    yield from wrapped(found.outdated and f"Note: {found.outdated}.")
+    if (step := found.step).when or not step.command:
+        return
+    yield from ("Next:", f"  {step.command}")
+    if step.what == "end" and (others := others_of(session.agreement)):
         yield f"and with what {listed(others)} made of the same people in this way:"
         parts = "".join(f" --with {each}.part" for each in others)
         yield f"  cobasis predict {session.path.name} new.csv{parts} -o out.csv"

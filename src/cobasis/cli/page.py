@@ -18,9 +18,9 @@ from cobasis.cli.options import Action, Ask, Folder, Home, Topic, grouped
 from cobasis.cli.receive import receive
 from cobasis.cli.run import remove, run
 from cobasis.cli.sign import sign, terms_of
-from cobasis.cli.status import Standing, as_of, message_in_words, standing
+from cobasis.cli.status import Standing, as_of, standing
 from cobasis.cli.verify import verify
-from cobasis.cli.words import listed
+from cobasis.cli.words import listed, message_in_words
 from cobasis.errors import OptionError
 from cobasis.models import needing
 from cobasis.protocol.card import ModelCard

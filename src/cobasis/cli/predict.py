@@ -1,6 +1,7 @@
 """``cobasis predict``, ``score`` and ``export``: what a party does with the common model."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,8 +20,9 @@ from cobasis.cli.options import (
     progress,
     the_one,
 )
-from cobasis.cli.words import wrapped
-from cobasis.errors import OptionError
+from cobasis.cli.status import standing
+from cobasis.cli.words import aside, wrapped
+from cobasis.errors import CobasisError, OptionError
 from cobasis.party_side import predict as predicting
 from cobasis.party_side import worth as scoring
 
@@ -76,6 +78,9 @@ def predict(
             part=part,
             beside=beside or (),
         )
+    with suppress(CobasisError):  # a foreign icu.news must not hide what was made
+        if old := standing(owner, agreement).outdated:
+            aside(f"Note: {old}.")
     made = "people's parts, sealed for your block's others" if part else "predictions"
     lines = wrapped(f"Wrote {out}: {n_rows:,} {made}.")
     if bad:

@@ -11,7 +11,7 @@ from cobasis.analyst_side.session import work_folder
 from cobasis.bundle.agreement_file import BY_COMMAND, news_at, signed_agreement, stem_of
 from cobasis.bundle.transcript import Entry, verify_transcript
 from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped
-from cobasis.cli.words import listed, picked, wrapped
+from cobasis.cli.words import day, listed, message_in_words, picked, wrapped
 from cobasis.disk.whole import file_digest
 from cobasis.errors import CobasisError, UnknownPartyError
 from cobasis.party_side.session import NEWS, transcript_path
@@ -102,6 +102,20 @@ class Standing:
         return tuple(x for x in self.came(self.exchanges[-1]) if before and x not in before)
 
     @cached_property
+    def outdated(self) -> str:
+        """Why the model that was accepted is no more the round's; empty where no news tell it."""
+        taken = [each for each in self.own if each.event == "accepted"]
+        if not taken or self.name in self.news.removed or self.has("forgotten"):
+            return ""
+        rows, on = cast("list[str]", taken[-1].told["trained_on"]), self.news.trained_on
+        why = f"is older than the last run, on {listed(on)}"
+        if gone := [name for name in self.news.removed if name in rows]:
+            why = f"holds rows of {listed(gone)}, removed since"
+        elif self.news.time < taken[-1].time or {*on} == {*rows}:  # or the model may be the newer
+            return ""
+        return f"the model here {why}; a newer return is due from {self.analyst}"
+
+    @cached_property
     def complete(self) -> bool:
         """Whether the analyst can end the exchange that is open."""
         if self.open is None:
@@ -122,7 +136,7 @@ class Standing:
         if self.unsigned:
             return (*(name for name in self.unsigned if name != self.analyst), self.analyst)
         if self.open is None:
-            return (self.analyst,) if self.late else ()
+            return (self.analyst,) if self.late or (self.outdated and self.step.when) else ()
         return (*(self.awaited if self.known and not self.complete else ()), self.analyst)
 
     @cached_property
@@ -182,9 +196,10 @@ class Standing:
             file = self.path.with_name(f"{stem}.{self.name}.{each.number}-{each.reply}")
             came = file.exists() and file_digest(file) not in self.taken(each)
             later = any(map(self.sent, self.exchanges[each.number :]))  # its answer is what counts
-            if not self.taken(each) or (came and not later):
+            if not self.taken(each) or ((came or self.outdated) and not later):
                 when = "" if came else f"{self.analyst}'s files have come"
-                return Step("accept", f"cobasis accept {stem}.news {file.name}", when=when)
+                what = "end" if self.outdated and not came else "accept"  # go waits for none
+                return Step(what, f"cobasis accept {stem}.news {file.name}", when=when)
         others = others_of(self.agreement.held_by(self.name))
         made = f"--part -o {self.name}.part" if others else "-o out.csv"
         return Step("end", f"cobasis predict {name} new.csv {made}" if self.agreement.model else "")
@@ -246,6 +261,7 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
         now=bool(found.step.command) and not found.step.when,
         **picked(found, "path", "name", "role", "asked", "waits_for", "revoked", "halted"),
         **picked(found.agreement, "deadline", "minimum_parties"),
+        outdated=found.outdated,
     )
 
 
@@ -325,14 +341,15 @@ def shown(of: Standing) -> Iterator[str]:
         known = "missing" if of.known or of.role == "analyst" else "not known"
         yield from wrapped(listed(of.unsigned), lead=f"  {'':<11}{known} ")
     else:
-        when = f" {_day(of.news.sealed)}" if of.news.sealed else ""
+        when = f" {day(of.news.sealed)}" if of.news.sealed else ""
         yield f"  {'agreement':<11}sealed{when} by all {len(of.signed)}"
         yield from _messages(of)
     for name in of.revoked:
         yield f"  {'revoked':<11}the key of {name}: all stands still [CB315]"
     yield from wrapped(of.halted, lead=f"  {'halted':<11}")
+    yield from wrapped(of.outdated, lead=f"  {'outdated':<11}")
     if gone := [each.time for each in of.own if each.event == "forgotten"]:
-        yield f"  {'forgotten':<11}{_day(gone[0])}, and what was kept here was destroyed"
+        yield f"  {'forgotten':<11}{day(gone[0])}, and what was kept here was destroyed"
     for each in (Word.model_validate(dict(x.told)) for x in of.own if x.event == WORD):
         yield from wrapped(f"{each.party}: {each.said()}", lead=f"  {'word':<11}")
     *first_ones, last = of.waits_for or ("nobody",)
@@ -369,32 +386,5 @@ def _messages(of: Standing) -> Iterator[str]:
     yield f"  {'deadline':<11}{when}; {of.open.fewest} needed{came}"
 
 
-def message_in_words(of: Standing, exchange: Exchange, party: str) -> str:
-    receipt, mine = of.receipts(exchange).get(party), party == of.name
-    if of.out.get(party) == "removed":
-        return "removed"
-    if receipt is not None:
-        here = {each.told.get("file") for each in of.own if each.event == "receipt"}
-        kept = ", receipt is here" if mine and receipt.file in here else ""
-        spanned = exchange.reply == "span" and of.news.ended and party not in of.outside  # for good
-        out = f", {of.out[party]}" if party in of.out and not spanned else ""
-        if out and of.role == "analyst" and of.agreement.sums is None:
-            out += f" (cobasis run --with {party})"
-        late = ", after the last run" if party in of.late and exchange is of.exchanges[-1] else ""
-        return f"received {_day(receipt.time)}{kept}{out}{late}"
-    span = "the span was made without it" * ({exchange.reply, party} <= {"span", *of.outside})
-    if party in of.out:
-        return ", ".join(filter(None, (of.out[party], span)))
-    if mine and of.sent(exchange) and not span:
-        return "made here; no receipt yet"
-    if of.missed(exchange, party):
-        return f"too late, {span or 'it ended without it'}"
-    return "missing" if of.known or mine else "not known"
-
-
 def _row(word: str, text: str) -> list[str]:
     return wrapped(text, lead=f"{word:<{_LEAD}}")
-
-
-def _day(text: str) -> str:
-    return f"{datetime.fromisoformat(text):%-d %b %Y}"

@@ -3,12 +3,15 @@
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from cobasis.cli.status import Standing
     from cobasis.privacy.audit.report import AuditReport
+    from cobasis.protocol.exchanges import Exchange
 
 _WIDE = 79
 
@@ -48,6 +51,33 @@ def audit_in_words(report: "AuditReport") -> Iterator[str]:
         yield from wrapped(f"To be signed for: {told}.")
     if report.first:
         yield from wrapped(f"What we would change first: {report.first}")
+
+
+def message_in_words(of: "Standing", exchange: "Exchange", party: str) -> str:
+    receipt, mine = of.receipts(exchange).get(party), party == of.name
+    if of.out.get(party) == "removed":
+        return "removed"
+    if receipt is not None:
+        here = {each.told.get("file") for each in of.own if each.event == "receipt"}
+        kept = ", receipt is here" if mine and receipt.file in here else ""
+        spanned = exchange.reply == "span" and of.news.ended and party not in of.outside  # for good
+        out = f", {of.out[party]}" if party in of.out and not spanned else ""
+        if out and of.role == "analyst" and of.agreement.sums is None:
+            out += f" (cobasis run --with {party})"
+        late = ", after the last run" if party in of.late and exchange is of.exchanges[-1] else ""
+        return f"received {day(receipt.time)}{kept}{out}{late}"
+    span = "the span was made without it" * ({exchange.reply, party} <= {"span", *of.outside})
+    if party in of.out:
+        return ", ".join(filter(None, (of.out[party], span)))
+    if mine and of.sent(exchange) and not span:
+        return "made here; no receipt yet"
+    if of.missed(exchange, party):
+        return f"too late, {span or 'it ended without it'}"
+    return "missing" if of.known or mine else "not known"
+
+
+def day(text: str) -> str:
+    return f"{datetime.fromisoformat(text):%-d %b %Y}"
 
 
 def listed(names: Iterable[object]) -> str:
