@@ -164,6 +164,7 @@ def test_a_block_scores_on_people_whom_all_of_it_held_back(agreed):
     agreed.said("predict icu.toml --part -o north.part", "24 people's parts")
     assert found["together"] == agreed.json(score, by="east")["score"]["together"]
     Path("north.csv").unlink()
+    agreed.refused("predict icu.toml --part -o south.csv", "a table of yours")
     nobody = "there is nobody who was held back. Name a table"
     agreed.refused("predict icu.toml --part -o gone.part", nobody)
 

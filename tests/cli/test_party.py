@@ -141,11 +141,17 @@ def test_predict_and_export_write_what_they_say_and_over_no_table(ran):
     odds = (found["probability_yes"] / found["probability_no"]).log()
     parts = found.select("base", cs.starts_with("why_")).sum_horizontal()
     assert parts.to_numpy() == pytest.approx(odds.to_numpy())
-    table = Path("north.csv").read_bytes()
     Path("link.csv").hardlink_to("north.csv")
-    for line in ("predict icu.toml new.csv -o north.csv", "export icu.toml -o link.csv"):
-        ran.refused(line, "a table of yours")
-    assert Path("north.csv").read_bytes() == table
+    pl.read_csv("south.csv").write_parquet("south.parquet")
+    found.write_parquet("out.parquet")  # as written before
+    ran("predict icu.toml new.csv -o out.parquet")
+    assert pl.read_parquet("out.parquet").columns == ["patient", "prediction", *likely, "model"]
+    names = ("link.csv", "south.csv", "south.parquet")
+    tables = {path: path.read_bytes() for path in map(Path, names)}
+    for path in tables:
+        ran.refused(f"predict icu.toml new.csv -o {path}", "a table of yours", "[CB107]")
+    ran.refused("export icu.toml -o link.csv", "a table of yours")
+    assert {path: path.read_bytes() for path in tables} == tables
     found = ran.json("export icu.toml -o n.onnx")
     made = Path("n.onnx").stat()
     assert (made.st_size, made.st_mode & 0o777) == (found["n_bytes"], 0o600)

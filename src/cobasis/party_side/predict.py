@@ -3,6 +3,7 @@
 import io
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,8 +14,9 @@ import numpy as np
 import polars as pl
 
 from cobasis.bundle.messages import Enclosed, model_in
+from cobasis.bundle.seal import look
 from cobasis.disk.whole import write_whole
-from cobasis.errors import LocalError, OptionError, StepError, TableError
+from cobasis.errors import CobasisError, LocalError, OptionError, StepError, TableError
 from cobasis.features.contract import (
     MISSING,
     UNKNOWN,
@@ -131,6 +133,7 @@ def predict(
         raise OptionError(
             f"-o '{to}' has to end in one of {', '.join((*CSV, *PARQUET))}. Choose such a name."
         )
+    _refuse_other(to, part=part)
     agreement = session.agreement
     use = replace(usable(session, model=model), part=part, beside=beside)
     refuse_halves(session, part=part, beside=beside, why=why or of is not None)
@@ -149,6 +152,22 @@ def predict(
         found = _predicted(session, use, given, to=plain)
         session.seal(Enclosed(draft, {_PART: plain}), to, to=_block(session))
     return found
+
+
+def _refuse_other(to: Path, *, part: bool) -> None:
+    """Raise OptionError where a file lies that `predict` has not written."""
+    ours = not to.exists()
+    with suppress(CobasisError, OSError, pl.exceptions.PolarsError):
+        if part:
+            ours = ours or look(to) > 0
+        elif to.is_file():  # a pipe would be waited for
+            scan = pl.scan_csv if to.suffix.lower() in CSV else pl.scan_parquet
+            ours = {"prediction", "model"} <= {*scan(to.absolute(), glob=False).collect_schema()}
+    if not ours:
+        raise OptionError(
+            f"-o '{to}' exists, and 'cobasis predict' did not write it, so it may be a table of "
+            "yours, which would be overwritten. Choose another name, or move it away."
+        )
 
 
 def _predicted(
