@@ -40,6 +40,7 @@ def look_on_until_the_first_run(cobasis):
     assert told(cobasis) == ("sign", True, [*NAMES, "lab"])
     cobasis("sign icu.toml --yes")
     assert told(cobasis) == ("status", False, ["east", "south", "lab"])
+    cobasis.said("status", "but to send north.sig to 'lab', if you have not; when lab")
     for name in ("east", "south", "lab"):
         cobasis("sign icu.toml --yes", by=name)
     cobasis("receive icu.toml", by="lab")
@@ -49,8 +50,10 @@ def look_on_until_the_first_run(cobasis):
     assert told(cobasis) == ("send", True, [*NAMES, "lab"])
     cobasis.said("status", "deadline 31 Dec 2099 23:59 UTC; 3 needed")
     cobasis.send("east", "north")
+    cobasis.said("status", "but to send icu.north.1-proposal to 'lab', if you have not; when lab's")
     assert "waits for the proposal of south" in cobasis.run(code=4).stderr
     assert told(cobasis) == ("accept", False, ["south", "lab"])
+    assert "if you have not" not in cobasis.said("status")  # lab has received it
     cobasis.send("south")
     cobasis("receive icu.toml inbox", by="lab")
     assert told(cobasis, by="lab") == ("run", True, ["lab"])

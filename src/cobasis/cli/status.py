@@ -30,6 +30,7 @@ class Step(NamedTuple):
     what: str = ""  # sign, wait, receive, run, send, accept or end; empty for who takes no part
     command: str = ""  # as it is typed; empty where nothing is
     when: str = ""  # what has to have come before
+    bring: str = ""  # a file that may still have to be sent: nobody has said that it came
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +187,8 @@ class Standing:
             return Step("sign", f"cobasis sign {name}", when=when)
         if not self.sealed:
             here = f"{self.analyst}'s sealed agreement lies here"
-            return Step("wait", f"cobasis status {name}", when=here)
+            own = "" if self.name in self.news.agreed else f"{self.name}.sig"
+            return Step("wait", f"cobasis status {name}", when=here, bring=own)
         if self.news.attempt > self.attempt:
             return Step("accept", f"cobasis accept {name} {stem}.news")
         for each in self.exchanges:
@@ -199,7 +201,9 @@ class Standing:
             if not self.taken(each) or ((came or self.outdated) and not later):
                 when = "" if came else f"{self.analyst}'s files have come"
                 what = "end" if self.outdated and not came else "accept"  # go waits for none
-                return Step(what, f"cobasis accept {stem}.news {file.name}", when=when)
+                own = f"{stem}.{self.name}.{each.number}-{each.message}"
+                own *= self.sent(each) and not came and self.name not in self.receipts(each)
+                return Step(what, f"cobasis accept {stem}.news {file.name}", when, bring=own)
         others = others_of(self.agreement.held_by(self.name))
         made = f"--part -o {self.name}.part" if others else "-o out.csv"
         return Step("end", f"cobasis predict {name} new.csv {made}" if self.agreement.model else "")
@@ -355,7 +359,8 @@ def shown(of: Standing) -> Iterator[str]:
     *first_ones, last = of.waits_for or ("nobody",)
     yield from _row("Waits for", ", then ".join(filter(None, (", ".join(first_ones), last))))
     if of.step.when:
-        yield from _row("You", f"nothing to do now; when {of.step.when}:")
+        send = of.step.bring and f" but to send {of.step.bring} to '{of.analyst}', if you have not"
+        yield from _row("You", f"nothing to do now{send}; when {of.step.when}:")
         yield f"{'':<{_LEAD}}{of.step.command}"
     else:
         yield from _row("You", of.step.command or "nothing to do now")
