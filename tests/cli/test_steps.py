@@ -54,6 +54,11 @@ def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(co
     assert "nobody is new" in cobasis("run icu.toml", by="lab").output
     cobasis.refused("send icu.toml north.csv --yes", "the round has ended")
     cobasis("predict icu.toml north.csv -o out.csv")
+    cobasis.edit("f,", "0,", file="north.csv")
+    cobasis.edit("m,", "Mme,", file="north.csv")
+    why = "words that are not agreed (agreed: 'f', 'm')", "No row fits: 'cobasis send --dry-run'"
+    assert "Mme" not in cobasis.refused("predict icu.toml north.csv -o none.csv", *why)
+    cobasis.refused("send icu.toml north.csv --dry-run", "200 cells; found: ", "'Mme'")
 
 
 def test_a_party_sees_whether_its_table_can_be_summed_before_anybody_signs(cobasis):

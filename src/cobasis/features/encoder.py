@@ -109,7 +109,7 @@ def words_of(series: "nw.Series[Any]", feature: CategoryFeature) -> npt.NDArray[
     return np.fromiter(map(codes.__getitem__, cells), dtype=np.int16, count=len(cells))
 
 
-def _refuse_words(series: "nw.Series[Any]", codes: Array, *, what: str) -> None:
+def _refuse_words(series: "nw.Series[Any]", codes: Array, of: CategoryFeature, what: str) -> None:
     if series.null_count() < len(series) and not is_wordlike(series.dtype):
         raise DtypeError(
             f"column '{series.name}' of {what} is of type {series.dtype}, and a category is text, "
@@ -119,7 +119,7 @@ def _refuse_words(series: "nw.Series[Any]", codes: Array, *, what: str) -> None:
     if lowest < 0:
         has, then = "empty cells", 'Drop those rows, or agree on missing = "level"'
         if lowest == UNKNOWN:
-            has = "words that are not agreed"
+            has = f"words that are not agreed (agreed: {quoted(of.values)})"
             then = 'Correct them, or agree on them or on unknown = "other"'
         raise FeatureError(
             f"column '{series.name}' of {what} has {has}, so its rows cannot be encoded as the "
@@ -223,7 +223,7 @@ class Encoder:
                 found.append(numbers_of(series, what=what))
             else:
                 found.append(words_of(series, each))
-                _refuse_words(series, found[-1], what=what)
+                _refuse_words(series, found[-1], each, what=what)
         return found
 
     @np.errstate(over="ignore", invalid="ignore")

@@ -178,11 +178,13 @@ def _predicted(
     read = partial(source_of, table, party=session.name, features=columns, mapping=mapping)
     try:
         return Predicted(n_rows=_written(session, use, read(), to=to))
-    except LocalError:  # perhaps of some rows alone
+    except LocalError as error:  # perhaps of some rows alone
         source = read(lenient=True)
         bad = _bad_cells(source, features)
         why = {row: "; ".join(f"{x}: {problem}" for x, problem in bad[row]) for row in sorted(bad)}
         if not 0 < len(why) < int(source.collect(pl.len()).item()):
+            none = " No row fits: 'cobasis send --dry-run' with this table lists what was found."
+            error.args = (f"{error.args[0]}{none * bool(why)}",)
             raise
         n_good = _written(session, use, source, to=to, why=why)
     # the file's first line is that of the names
