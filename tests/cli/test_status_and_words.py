@@ -36,7 +36,9 @@ def look_on_until_the_first_run(cobasis):
     cobasis.agreed(more="--basis consensus --deadline 2099-12-31")
     screen = ("No news from lab are here", "not known east, north, south, lab")
     cobasis.said("status icu.toml", *screen, by="east")
-    cobasis.said("status icu.toml", "you: neither party nor analyst", by="stranger")
+    home = Path("home-stranger").resolve()
+    who = f"nobody with a key in the home folder '{home}' takes part in round", "(enrolled: east, "
+    cobasis.said("status icu.toml", "you: neither party nor analyst", *who, by="stranger")
     assert told(cobasis) == ("sign", True, [*NAMES, "lab"])
     cobasis("sign icu.toml --yes")
     assert told(cobasis) == ("status", False, ["east", "south", "lab"])

@@ -47,6 +47,7 @@ class Standing:
     sealed: bool  # everybody's signature lies here, without which nothing is sent or accepted
     name: str
     role: str  # empty for nobody's key
+    stranger: str  # then, which home was looked into, and who is enrolled
     own: tuple[Entry, ...]
     news: News  # empty where none are here
     known: bool  # whether any are
@@ -290,12 +291,13 @@ def _asked(owner: Owner, of: Standing, *, ca: Path | None) -> Standing:
 def standing(keys: Home, path: Path, *, draft: bool = False) -> Standing:
     """Read all that lies here about a round, or its draft; no key is opened."""
     file = signed_agreement(path, draft=draft)
-    agreement, who = file.agreement, None
+    agreement, who, stranger = file.agreement, None, ""
     try:
         who = keys.who(agreement)
-    except UnknownPartyError:
+    except UnknownPartyError as error:
         if keys.name:
             raise
+        stranger = error.args[0]
     told: Any = {"round_id": agreement.round_id, "agreement": agreement.digest().hex()}
     analyst = analyst_of(agreement).name
     nothing = News(**told, analyst=analyst, time="1970-01-01T00:00:00Z", agreed=())
@@ -322,6 +324,7 @@ def standing(keys: Home, path: Path, *, draft: bool = False) -> Standing:
         sealed={*here} == {*signers(agreement)},
         name=who.name if who else "",
         role=who.role if who else "",
+        stranger=stranger,
         own=entries,
         news=newest,
         known=newest is not nothing,
@@ -363,7 +366,7 @@ def shown(of: Standing) -> Iterator[str]:
         yield from _row("You", f"nothing to do now{send}; when {of.step.when}:")
         yield f"{'':<{_LEAD}}{of.step.command}"
     else:
-        yield from _row("You", of.step.command or "nothing to do now")
+        yield from _row("You", of.step.command or of.stranger or "nothing to do now")
 
 
 def as_of(of: Standing) -> str:
