@@ -101,7 +101,7 @@ def test_a_work_folder_is_one_processs_one_agreements_and_nobodys_to_change(two)
     two.work.transcript.write_text(text.replace('"n_rows":40', '"n_rows":41'))
     with pytest.raises(TranscriptError):
         two.receive()
-    with pytest.raises(OptionError, match="neither a file nor a folder"):
+    with pytest.raises(OptionError, match=r"neither a file nor a folder .* Make the folder"):
         two.receive(two.folder / "nowhere")
     two.identities["lab"] = Identity.new("lab", role="analyst")
     with pytest.raises(Exception, match=r"is not the one.*\[CB702\]"):

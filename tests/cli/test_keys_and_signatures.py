@@ -145,7 +145,7 @@ def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):
 
 
 def test_nobody_signs_unasked_and_drafts_and_files_in_the_way_are_refused(agreed, terminal):
-    agreed("sign icu.toml", typed="y\n", code=2)
+    agreed.said("sign icu.toml", "typed is not the round's name, icu-", typed="y\n", code=2)
     assert (Path("north.sig").exists(), agreed.events("north")) == (False, [])
     agreed("sign icu.toml", typed=f"{read_agreement(Path('icu.toml')).agreement.round_id}\n")
     assert Path("north.sig").exists()

@@ -107,13 +107,15 @@ def test_words_that_no_command_takes_have_a_code_and_break_between_words(cobasis
         assert done.stdout == ""
         assert done.stderr.endswith("--help'. [CB107]\n")
     assert "[CB" not in cobasis("key", code=2).output
-    assert len(cobasis("status", code=2).stderr.splitlines()) == 1  # no agreement lies here
+    [line] = cobasis("status", code=2).stderr.splitlines()  # no agreement lies here
+    assert "cobasis agreement new icu.toml" in line
     cobasis.draft()
     cobasis.draft("b.toml")
     monkeypatch.setattr(words_of, "on_screen", lambda: True)
     lines = cobasis("status", code=2).stderr.splitlines()
     assert max(map(len, lines)) < 80
-    assert "b.toml, icu.toml" in " ".join(lines)
+    assert "b.toml, icu.toml. Name its file" in " ".join(lines)
+    assert "cobasis agreement new" not in " ".join(lines)
 
 
 def test_every_help_ends_with_an_example_of_the_command():

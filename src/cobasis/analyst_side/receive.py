@@ -90,7 +90,10 @@ def _files(paths: Iterable[Path], agreement: Path) -> list[Path]:
             elif path.exists() or path.is_symlink():
                 found[path] = None
             else:
-                raise OptionError(f"there is neither a file nor a folder '{path}'.")
+                raise OptionError(
+                    f"there is neither a file nor a folder '{path}'. Make the folder and put what "
+                    "came into it, or put it beside the agreement and name none."
+                )
     return list(found)
 
 

@@ -240,7 +240,8 @@ def consent(question: str, *, yes: bool, what: str, word: str = "", option: str 
         )
     said = typer.prompt(question, err=True, default="", show_default=False) if word else ""
     if said.strip() != word if word else not typer.confirm(question, err=True):
-        typer.echo("Nothing was done.", err=True)
+        why = f" What was typed is not the round's name, {word}." * bool(word)
+        typer.echo(f"Nothing was done.{why}", err=True)
         raise typer.Exit(2)
 
 
@@ -275,10 +276,10 @@ def agreed(words: list[Path] | None) -> tuple[Path, list[Path]]:
     found = sorted(x for x in names if x.replace(".sealed.toml", ".toml") not in names - {x})
     if len(found) == 1:
         return Path(found[0]), words
+    made = "none: its author makes it with cobasis agreement new icu.toml, and sends it to all"
     raise OptionError(
-        f"this command is about one agreement, and here are {', '.join(found) or 'none'}. Name its "
-        "file as the first word, like icu.toml, or go where it lies. Its author makes it with "
-        "cobasis agreement new icu.toml, and sends it to all."
+        f"this command is about one agreement, and here are {', '.join(found) or made}. Name its "
+        f"file as the first word, like {[*found, 'icu.toml'][0]}, or go where it lies."
     )
 
 
