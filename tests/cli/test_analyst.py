@@ -36,11 +36,7 @@ def test_receive_says_of_each_file_and_its_audit_what_it_is_and_who_is_missing(s
     }
     assert (found["received"], found["missing"]) == (["east", "north"], ["south"])
     Path("inbox/bad").unlink()
-    again = sent.json("receive inbox", by="lab")["files"]  # the agreement is the one that is here
-    assert {each["verdict"] for each in again} == {"received before"}
-    assert {each["audit"]["verdict"] for each in again} == {"pseudonymised"}
-    lines = narrow(lab("receive icu.toml inbox/"))
-    assert "Waits for    south, then lab" in lines
+    assert "Waits for    south, then lab" in narrow(lab("receive icu.toml inbox/"))
 
 
 def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):

@@ -111,25 +111,6 @@ def test_ctrl_c_at_a_question_ends_the_command_though_a_table_was_read(tmp_path)
     os.close(terminal)
 
 
-def test_accept_shows_three_figures_once_and_score_the_same(ran):
-    ran.refused("accept icu.toml", "none is new for 'north'", code=4)
-    line = "accept icu.toml icu.north.1-return"
-    returned = ran.json(line)["returned"]
-    one, two = (returned["score"][word]["accuracy"] for word in ("together", "constant"))
-    assert one[1] < one[0] >= two[0]  # of some 15 rows
-    assert returned["trained_on"] == list(NAMES)
-    assert ran.json("score icu.toml")["score"] == returned["score"]
-    Path("icu.news").write_bytes(b"none")  # which hide nothing that was taken
-    ran.said(line, "together", "alone", "constant", "Brier", returned["model_sha256"])
-    Path("north.csv").rename("moved.csv")
-    ran.said("score icu.toml", "give it: cobasis score TABLE")
-    assert ran.json("score icu.toml moved.csv")["score"] == returned["score"]
-    others = pl.read_csv(write_table(Path("later.csv"), seed=8))
-    pl.concat([pl.read_csv("moved.csv"), others]).write_csv("later.csv")
-    more = ran.json("score icu.toml later.csv")["score"]  # without the rows that were uploaded
-    assert more["n_rows"] == returned["score"]["n_rows"] + 40
-
-
 def test_predict_and_export_write_what_they_say_and_over_no_table(ran):
     write_table(Path("new.csv"), seed=9)
     ran.said("predict icu.toml new.csv -o out.csv", "40 predictions")
@@ -143,9 +124,6 @@ def test_predict_and_export_write_what_they_say_and_over_no_table(ran):
     assert parts.to_numpy() == pytest.approx(odds.to_numpy())
     Path("link.csv").hardlink_to("north.csv")
     pl.read_csv("south.csv").write_parquet("south.parquet")
-    found.write_parquet("out.parquet")  # as written before
-    ran("predict icu.toml new.csv -o out.parquet")
-    assert pl.read_parquet("out.parquet").columns == ["patient", "prediction", *likely, "model"]
     names = ("link.csv", "south.csv", "south.parquet")
     tables = {path: path.read_bytes() for path in map(Path, names)}
     for path in tables:
@@ -195,13 +173,6 @@ def test_what_lies_here_and_is_new_is_taken_and_what_is_damaged_is_named(sealed)
     card.unlink()  # as where a kill came before it
     sealed("accept icu.toml icu.north.1-return")
     assert card.exists()
-
-
-def test_of_a_forgotten_round_predict_and_score_say_so(ran):
-    ran("forget icu.toml --yes")
-    lines = ("predict icu.toml north.csv -o out.csv", "score icu.toml", "export icu.toml")
-    for line in (*lines, "send icu.toml north.csv --yes"):
-        ran.refused(line, "has forgotten the round")
 
 
 def test_a_map_before_the_basis_is_signed_and_leads_to_predictions_reasons_and_a_graph(cobasis):

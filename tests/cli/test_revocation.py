@@ -64,6 +64,9 @@ def test_with_both_signatures_nothing_more_is_sent_taken_or_made(sealed):
     sealed.said("status icu.toml", "the key of east: all stands still [CB315]", by="lab")
     sealed("verify icu.toml home-lab/..")
     sealed("forget icu.toml --yes", by="north")
+    lines = ("predict icu.toml north.csv -o out.csv", "score icu.toml", "export icu.toml")
+    for line in (*lines, "send icu.toml north.csv --yes"):
+        sealed.refused(line, "has forgotten the round")
 
 
 def test_several_owners_are_removed_by_one_command(sent):

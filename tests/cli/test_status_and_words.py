@@ -36,9 +36,8 @@ def look_on_until_the_first_run(cobasis):
     cobasis.agreed(more="--basis consensus --deadline 2099-12-31")
     screen = ("No news from lab are here", "not known east, north, south, lab")
     cobasis.said("status icu.toml", *screen, by="east")
-    home = Path("home-stranger").resolve()
-    who = f"nobody with a key in the home folder '{home}' takes part in round", "(enrolled: east, "
-    cobasis.said("status icu.toml", "you: neither party nor analyst", *who, by="stranger")
+    who = ("you: neither party nor", "home-stranger' takes part in round", "(enrolled: east,")
+    cobasis.said("status icu.toml", *who, by="stranger")
     assert told(cobasis) == ("sign", True, [*NAMES, "lab"])
     cobasis("sign icu.toml --yes")
     assert told(cobasis) == ("status", False, ["east", "south", "lab"])
@@ -63,11 +62,9 @@ def look_on_until_the_first_run(cobasis):
 
 def test_it_names_the_next_command_and_who_waits_for_whom_from_draft_to_model(cobasis):
     look_on_until_the_first_run(cobasis)
-    first = cobasis("run icu.toml", by="lab").stdout.splitlines()[0]
-    assert first == "Ends exchange 1 of 2: proposal -> span"
-    Path("outbox/icu.east.1-span").unlink()
-    lost = cobasis.json("run icu.toml", by="lab")
-    assert (list(lost["written"]), lost["contributors"]) == (["east"], list(NAMES))
+    cobasis.said("run icu.toml", "Ends exchange 1 of 2: proposal -> span", by="lab")
+    # receipts tell who is in it; parties of a version that does not know the field read such news
+    assert "spanned" not in Path("icu.news").read_text(encoding="utf-8")
     shutil.copy("outbox/icu.north.1-span", ".")
     assert told(cobasis)[:2] == ("accept", True)
     said = cobasis("accept icu.toml icu.north.1-span").stdout
@@ -85,7 +82,6 @@ def test_it_names_the_next_command_and_who_waits_for_whom_from_draft_to_model(co
     cobasis("remove icu.toml south --realign", by="lab")
     assert cobasis.json("status", by="south")["next"] == "cobasis forget icu.toml"
     due = "the model here holds rows of south, removed since; a newer return is due from lab"
-    assert cobasis.json("status")["outdated"] == due
     cobasis.said("status", due)
     assert told(cobasis) == ("accept", False, ["lab"])
     assert "Next:" not in cobasis.said("accept icu.toml icu.news", f"Note: {due}.")
@@ -95,7 +91,6 @@ def test_it_names_the_next_command_and_who_waits_for_whom_from_draft_to_model(co
     assert told(cobasis) == ("accept", True, [])
     cobasis.accept("north")
     assert cobasis("predict icu.toml north.csv -o out.csv").stderr == ""
-    assert told(cobasis) == ("predict", True, [])
     Path("passphrase").write_text("forgotten\n")  # nobody is asked for one
     Path("icu.news").write_text("{}\n")
     assert "[CB803]" in cobasis("status icu.toml", by="east", code=3).output

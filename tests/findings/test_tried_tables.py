@@ -99,6 +99,7 @@ def test_f19_a_bad_cell_costs_its_row_and_is_named(ran):
     assert rows["problem"].to_list() == ["a: no number; sex: empty", "b: empty", "d: no number"]
     fine = out.filter(pl.col("problem").is_null()).drop("problem")
     assert fine.equals(good.filter(~pl.col("patient").is_in(rows["patient"].to_list())))
+    good.write_parquet("out.parquet")  # as written before
     found = ran.json("predict icu.toml new.csv -o out.parquet", code=2)
     assert found["bad"][2] == "line 8, column 'b': empty"
     assert pl.read_parquet("out.parquet").equals(out)
