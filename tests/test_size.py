@@ -20,9 +20,9 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (1_864, 1_128, 15),
-    "analyst_side": (2_170, 1_761, 12),
-    "bundle": (1_850, 1_400, 10),
-    "cli": (4_150, 3_370, 24),
+    "analyst_side": (2_180, 1_770, 12),
+    "bundle": (1_860, 1_410, 10),
+    "cli": (4_200, 3_420, 24),
     "cobasis": (650, 320, 6),
     "disk": (520, 350, 5),
     "estimators": (800, 450, 4),
@@ -30,18 +30,18 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 180, 2),
     "linalg": (595, 378, 6),
     "models": (2_940, 2_120, 15),
-    "party_side": (4_081, 3_300, 17),
+    "party_side": (4_110, 3_320, 17),
     "privacy": (1_830, 1_090, 15),
     "protocol": (7_350, 5_080, 32),
     "report": (790, 640, 6),
     "statistics": (1_870, 1_420, 10),
-    "tables": (820, 658, 4),
+    "tables": (820, 660, 4),
     "transport": (1_860, 1_450, 11),
     "vault": (970, 730, 5),
 }
 PARTS = {  # of the house: lines
     "tests": 31_000,
-    "experiments and benchmarks": 10_900,
+    "experiments and benchmarks": 10_920,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first
