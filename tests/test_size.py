@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (1_864, 1_128, 15),
     "analyst_side": (2_180, 1_770, 12),
     "bundle": (1_860, 1_410, 10),
-    "cli": (4_200, 3_420, 24),
+    "cli": (4_210, 3_420, 24),
     "cobasis": (650, 320, 6),
     "disk": (520, 350, 5),
     "estimators": (800, 450, 4),

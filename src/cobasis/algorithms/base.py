@@ -1,7 +1,7 @@
 """What every method of the family is: a target Z and a fit of each party to it.
 
-A new method is one small file with a frozen dataclass that has these two methods; what names
-it stands in CONTRIBUTING.md. From the shape follow a late party (needs the target
+A new method is one small file with a frozen dataclass that has these two methods;
+CONTRIBUTING.md lists where else it is named. From the shape follow a late party (needs the target
 and its own anchor image only), a party that leaves (changes nobody else's fit), and that
 images are read batch by batch and fits handed on as they are made.
 """

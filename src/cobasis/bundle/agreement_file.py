@@ -66,17 +66,16 @@ def read_terms(path: Path, *, text: str | None = None) -> Agreement:
     if "sums" not in fields:
         made_up |= {"commitment": "0" * 64, "minimum_parties": 1}
     whole = {**made_up, **fields} if fields.get("parties") else {**fields, **made_up}
-    return _agreement(whole, path=path, draft=True)
+    return _agreement(whole, path=path)
 
 
-def _agreement(fields: Mapping[str, Any], *, path: Path, draft: bool = False) -> Agreement:
+def _agreement(fields: Mapping[str, Any], *, path: Path) -> Agreement:
     known, missing = Agreement.model_fields, missing_fields(fields)
     empty = [name for name in missing if name in NEEDED_FOR_ROWS or known[name].is_required()]
     if empty:
-        missing = tuple(empty) if draft else missing
         by_hand = ", ".join(name for name in missing if name not in BY_COMMAND)
         then = f"Fill {by_hand} by hand, then type" if by_hand else "Type"
-        pubs = " *.pub" if "enrolled" in missing else ""
+        pubs = " *.pub" if {"enrolled", "analyst"} & {*missing} else ""
         raise AgreementError(
             f"the agreement '{path}' is still a draft: {', '.join(missing)} must be filled. {then} "
             f"`cobasis agreement new {path}{pubs}`, which writes who takes part and the commitment."

@@ -1,7 +1,7 @@
 """``cobasis go``: a party's whole round by one command, over HTTPS."""
 
 import time
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -116,10 +116,16 @@ def go(
             trip.meet(analyst_of(agreement).name)
         while trip.step():
             pass
-    card, step = trip.beside(f"{name}.card.html"), standing(inner, path).step
-    lines = ["Everything has come back.", f"Who and what made it: {card}"]
-    lines += [f"Next: {step.command}"] if step.command else []
+    card = trip.beside(f"{name}.card.html")
+    lines = _in_words(standing(inner, path), card=card)
     owner.say(lines, command="go", round=agreement.round_id, party=name, card=card)
+
+
+def _in_words(found: Standing, *, card: Path) -> Iterator[str]:
+    yield f"Note: {found.outdated}." if found.outdated else "Everything has come back."
+    yield f"Who and what made it: {card}"
+    if found.step.command and not found.step.when:
+        yield f"Next: {found.step.command}"
 
 
 def _invited(owner: _Inner, code: Code, *, seconds: float, ca: Path | None) -> Path:

@@ -155,8 +155,7 @@ def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
         fields["n_components"] = min(sizes, default=None)
         aside(f"Taken: {fields['n_components']}.")
     size, of_all = str(max(sizes, default="")), f", of {n_parties}" if n_parties else ""
-    least = max(min(2, n_parties or 2), n_parties - 1)
-    least = max(FEWEST_PARTIES, n_parties) if "sums" in fields else least
+    least = max(FEWEST_PARTIES, n_parties) if "sums" in fields else max(2, n_parties - 1)
     for word, question, default in (
         ("n_components", "Numbers that stand for a row", size),
         ("retention_days", "Days that the analyst keeps uploads", "90"),

@@ -185,7 +185,7 @@ def _say_sent(
             f"Wrote {sent.path}",
             f"  {sent.n_bytes:,} bytes, sealed for '{analyst}'.{same}",
             f"  SHA-256 {sent.digest}",
-            *["  It is made of the table as that was then."][: sent.again],
+            *(["  It is made of the table as that was then."] if sent.again else ()),
             f"Next: take it to '{analyst}'. When its answer has come, type:",
             f"  cobasis accept {session.path.name} {stem_of(session.path)}.news {reply}",
         ],

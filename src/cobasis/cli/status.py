@@ -110,12 +110,14 @@ class Standing:
         if not taken or self.name in self.news.removed or self.has("forgotten"):
             return ""
         rows, on = cast("list[str]", taken[-1].told["trained_on"]), self.news.trained_on
+        newer = self.news.time < str(taken[-1].told["made"])  # the model, perhaps
         why = f"is older than the last run, on {listed(on)}"
         if gone := [name for name in self.news.removed if name in rows]:
             why = f"holds rows of {listed(gone)}, removed since"
-        elif self.news.time < taken[-1].time or {*on} == {*rows}:  # or the model may be the newer
+        elif newer or {*on} == {*rows}:
             return ""
-        return f"the model here {why}; a newer return is due from {self.analyst}"
+        due = f"; a newer return is due from {self.analyst}" * (self.name in on)
+        return f"the model here {why}{due}"
 
     @cached_property
     def complete(self) -> bool:
@@ -192,6 +194,7 @@ class Standing:
             return Step("wait", f"cobasis status {name}", when=here, bring=own)
         if self.news.attempt > self.attempt:
             return Step("accept", f"cobasis accept {name} {stem}.news")
+        due = bool(self.outdated) and self.name in self.news.trained_on  # a newer return
         for each in self.exchanges:
             late = each.reply == "span" and self.name in self.outside  # too late for a proposal
             if not self.sent(each) and not late:
@@ -199,9 +202,9 @@ class Standing:
             file = self.path.with_name(f"{stem}.{self.name}.{each.number}-{each.reply}")
             came = file.exists() and file_digest(file) not in self.taken(each)
             later = any(map(self.sent, self.exchanges[each.number :]))  # its answer is what counts
-            if not self.taken(each) or ((came or self.outdated) and not later):
+            if not self.taken(each) or ((came or due) and not later):
                 when = "" if came else f"{self.analyst}'s files have come"
-                what = "end" if self.outdated and not came else "accept"  # go waits for none
+                what = "end" if due and not came else "accept"  # go waits for none
                 own = f"{stem}.{self.name}.{each.number}-{each.message}"
                 own *= self.sent(each) and not came and self.name not in self.receipts(each)
                 return Step(what, f"cobasis accept {stem}.news {file.name}", when, bring=own)
@@ -265,8 +268,8 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
         next=found.step.command,
         now=bool(found.step.command) and not found.step.when,
         **picked(found, "path", "name", "role", "asked", "waits_for", "revoked", "halted"),
-        **picked(found.agreement, "deadline", "minimum_parties"),
         outdated=found.outdated,
+        **picked(found.agreement, "deadline", "minimum_parties"),
     )
 
 
@@ -374,9 +377,8 @@ def as_of(of: Standing) -> str:
         if of.role == "analyst":
             return "Nothing was received yet"
         return f"No news from {of.analyst} are here, so of the others nothing is known"
-    return (
-        f"As of {datetime.fromisoformat(of.news.time):%-d %b %Y %H:%M} UTC, signed by {of.analyst}"
-    )
+    when = datetime.fromisoformat(of.news.time)
+    return f"As of {when:%-d %b %Y %H:%M} UTC, signed by {of.analyst}"
 
 
 def _messages(of: Standing) -> Iterator[str]:

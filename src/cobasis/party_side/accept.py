@@ -208,7 +208,7 @@ def _keep(session: PartySession, accepted: Accepted, *, ended: int, finished: bo
         session.round.erase_mask_key()
     for each in exchanges(session.agreement, last=ended):  # what was sent has arrived
         remove_tree(session.kept_file(each, end=SENT))
-    told: dict[str, Any] = {"return": accepted.bundle, "exchange": ended}
+    told: dict[str, Any] = {"return": accepted.bundle, "made": accepted.time, "exchange": ended}
     told |= {"model_sha256": accepted.model_sha256, "evidence": accepted.evidence}
     told |= {name: list(getattr(accepted, name)) for name in ("trained_on", "target_carries")}
     session.transcript.append("accepted", told | ({"finished": True} if finished else {}))

@@ -156,7 +156,7 @@ def predict(
 
 def _refuse_other(to: Path, *, part: bool) -> None:
     """Raise OptionError where a file lies that `predict` has not written."""
-    ours = not to.exists()
+    ours = not to.exists() or (to.is_file() and not to.stat().st_size)
     with suppress(CobasisError, OSError, pl.exceptions.PolarsError):
         if part:
             ours = ours or look(to) > 0

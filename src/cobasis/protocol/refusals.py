@@ -159,20 +159,19 @@ def refuse_few(n_rows: int, *, agreement: Agreement, party: str) -> None:
 
 
 def refuse_beyond(labels: Labels | None, terms: SumsTerms, *, party: str) -> None:
-    said, value, beyond = list[str](), np.asarray(part_of(labels)), np.zeros(1, dtype=bool)
+    broken = []
     if labels is not None and terms.target_range is not None:
-        low, high = terms.target_range
-        beyond = beyond | (value < low) | (value > high)
-        said.append(f"a label outside the agreed range from {low:g} to {high:g}")
+        (low, high), value = terms.target_range, np.asarray(part_of(labels))
+        if ((value < low) | (value > high)).any():
+            broken.append(f"a label outside the agreed range from {low:g} to {high:g}")
     for what, most in (("an exposure", terms.most_exposure), ("a weight", terms.most_weight)):
         told = part_of(labels, what.split()[1])
-        if most is not None and told is not None:
-            beyond = beyond | (told > most)
-            said.append(f"{what} above {most:g}")
-    if beyond.any():
+        if most is not None and told is not None and (told > most).any():
+            broken.append(f"{what} above {most:g}")
+    if broken:
         raise LabelError(
-            f"party '{party}' has {beyond.sum():,} row(s) with {', or '.join(said)}, so sums "
-            "would have no bound. Correct them, or agree on more."
+            f"party '{party}' has rows with {' and with '.join(broken)}, so sums would have no "
+            "bound. Correct them, or agree on more."
         )
 
 
