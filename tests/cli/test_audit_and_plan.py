@@ -78,7 +78,7 @@ def test_rows_are_planned_beside_sums_whichever_the_draft_sends(draft):
 
 def test_a_draft_is_planned_with_its_guarantee_and_refused_by_what_it_lacks(draft):
     draft("agreement new thin.toml --numbers a,b --task representation")
-    draft.refused("plan thin.toml north.csv", "draft: n_components must")
+    draft.refused("plan thin.toml north.csv", "draft: n_components, id, purpose")
     draft.draft("own.toml", more="--basis haar --dp epsilon=8,radius=3,most_rows=99,labels=public")
     found = draft.json("plan own.toml north.csv")
     assert found["effects"][0]["leaked"] < 0.5
