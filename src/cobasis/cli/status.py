@@ -110,7 +110,7 @@ class Standing:
         if not taken or self.name in self.news.removed or self.has("forgotten"):
             return ""
         rows, on = cast("list[str]", taken[-1].told["trained_on"]), self.news.trained_on
-        newer = self.news.time < str(taken[-1].told["made"])  # the model, perhaps
+        newer = self.news.time < str(taken[-1].told.get("made", ""))  # the model, perhaps
         why = f"is older than the last run, on {listed(on)}"
         if gone := [name for name in self.news.removed if name in rows]:
             why = f"holds rows of {listed(gone)}, removed since"
